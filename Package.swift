@@ -1,0 +1,127 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+/// The language settings every target shares.
+///
+/// `HUDDLE_STRICT=1` turns warnings into errors: `Tools/check` and CI set it.
+let common: [SwiftSetting] =
+    [
+        .swiftLanguageMode(.v6),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+        .enableExperimentalFeature("Lifetimes"),
+    ] + (Context.environment["HUDDLE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)])
+
+/// The settings of the sources; tests leave strict memory safety out, since there
+/// `array.span.bytes` counts as unsafe.
+let house = common + [.strictMemorySafety()]
+
+/// A library target of the house; `dependencies` are the only modules it may import.
+func layer(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: house)
+}
+
+/// A test target; it may reach every module it names.
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(
+        name: name,
+        dependencies: dependencies + ["TestSupport"],
+        swiftSettings: common
+    )
+}
+
+let package = Package(
+    name: "huddle",
+    products: [
+        .library(name: "Huddle", targets: ["Huddle"]),
+        .executable(name: "huddle", targets: ["HuddleCommand"]),
+    ],
+    targets: [
+        // C: the two foreign libraries.
+        .systemLibrary(
+            name: "CSodium",
+            pkgConfig: "libsodium",
+            providers: [.apt(["libsodium-dev"])]
+        ),
+        .target(name: "CLinux"),
+
+        // The sans-IO core: arrows point only downward.
+        layer("MeshWire"),
+        layer("MeshCrypto", ["CSodium", "MeshWire"]),
+        layer("MeshTransport", ["MeshCrypto", "MeshWire"]),
+        layer("MeshConsensus", ["MeshWire"]),
+        layer("MeshSession", ["MeshConsensus", "MeshWire"]),
+        layer(
+            "MeshEngine",
+            ["MeshTransport", "MeshConsensus", "MeshSession", "MeshCrypto", "MeshWire"]
+        ),
+        layer("MeshFaults", ["MeshWire"]),
+        layer(
+            "MeshSimulator",
+            [
+                "MeshEngine", "MeshFaults", "MeshTransport", "MeshConsensus", "MeshSession",
+                "MeshCrypto", "MeshWire",
+            ]
+        ),
+
+        // What touches the machine.
+        layer("MeshStore", ["CLinux", "MeshCrypto", "MeshWire"]),
+        layer("MeshNet", ["CLinux", "MeshWire"]),
+        layer(
+            "Huddle",
+            [
+                "MeshEngine", "MeshNet", "MeshStore", "MeshFaults", "MeshTransport",
+                "MeshConsensus", "MeshSession", "MeshCrypto", "MeshWire",
+            ]
+        ),
+        .executableTarget(
+            name: "HuddleCommand",
+            dependencies: [
+                "Huddle", "MeshSimulator", "MeshEngine", "MeshFaults", "MeshNet", "MeshStore",
+                "MeshTransport", "MeshConsensus", "MeshSession", "MeshCrypto", "MeshWire",
+            ],
+            swiftSettings: house
+        ),
+
+        // Tests.
+        .target(
+            name: "TestSupport",
+            dependencies: ["MeshWire"],
+            path: "Tests/TestSupport",
+            swiftSettings: common
+        ),
+        tests("MeshWireTests", ["MeshWire"]),
+        tests("MeshCryptoTests", ["MeshCrypto", "MeshWire"]),
+        tests("MeshTransportTests", ["MeshTransport", "MeshCrypto", "MeshFaults", "MeshWire"]),
+        tests("MeshConsensusTests", ["MeshConsensus", "MeshWire"]),
+        tests("MeshSessionTests", ["MeshSession", "MeshConsensus", "MeshWire"]),
+        tests(
+            "MeshEngineTests",
+            [
+                "MeshEngine", "MeshTransport", "MeshConsensus", "MeshSession", "MeshCrypto",
+                "MeshFaults", "MeshWire",
+            ]
+        ),
+        tests("MeshFaultsTests", ["MeshFaults", "MeshWire"]),
+        tests(
+            "MeshSimulatorTests",
+            [
+                "MeshSimulator", "MeshEngine", "MeshFaults", "MeshTransport", "MeshConsensus",
+                "MeshSession", "MeshCrypto", "MeshWire",
+            ]
+        ),
+        tests("MeshStoreTests", ["MeshStore", "MeshCrypto", "MeshWire"]),
+        tests("MeshNetTests", ["MeshNet", "MeshWire"]),
+        tests(
+            "HuddleTests",
+            [
+                "Huddle", "MeshEngine", "MeshNet", "MeshStore", "MeshTransport", "MeshSession",
+                "MeshConsensus", "MeshCrypto", "MeshFaults", "MeshWire",
+            ]
+        ),
+        tests("CommandTests", ["HuddleCommand", "Huddle", "MeshWire"]),
+        tests("TidyTests", []),
+    ]
+)

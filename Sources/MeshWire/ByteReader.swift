@@ -1,0 +1,161 @@
+/// A cursor over received bytes; every read checks its bounds once and throws, never traps.
+package struct ByteReader: ~Escapable {
+    @usableFromInline package let bytes: RawSpan
+    /// The number of bytes read so far.
+    @usableFromInline package private(set) var offset = 0
+
+    @inlinable
+    @_lifetime(copy bytes)
+    package init(_ bytes: RawSpan) {
+        self.bytes = bytes
+    }
+
+    /// The number of bytes not read yet.
+    @inlinable
+    package var remaining: Int { bytes.byteCount - offset }
+
+    /// Reads a little-endian integer, the order of every fixed-width field.
+    @inlinable
+    @_lifetime(self: copy self)
+    package mutating func read<T: FixedWidthInteger & BitwiseCopyable>(
+        _: T.Type = T.self
+    ) throws(WireError) -> T {
+        let size = MemoryLayout<T>.size
+        try require(size)
+        // The requirement above proves that `size` bytes lie behind `offset`.
+        let value = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: T.self)
+        advance(size)
+        return T(littleEndian: value)
+    }
+
+    /// Reads a varint (RFC 9000 §16); the shortest form only.
+    @inlinable
+    @_lifetime(self: copy self)
+    package mutating func readVariable() throws(WireError) -> UInt64 {
+        let start = offset
+        let first: UInt8 = try read()
+        var value = UInt64(first & 0x3f)
+        let size = 1 << Int(first >> 6)
+        for _ in 1..<max(size, 1) {
+            let next: UInt8 = try read()
+            value = value << 8 | UInt64(next)
+        }
+        guard VariableInteger.byteCount(value) == size else {
+            throw .overlongInteger(at: start)
+        }
+        return value
+    }
+
+    /// Reads a varint that counts bytes or elements and must not be above `limit`.
+    @inlinable
+    @_lifetime(self: copy self)
+    package mutating func readCount(limit: Int) throws(WireError) -> Int {
+        let start = offset
+        let value = try readVariable()
+        guard value <= UInt64(limit) else { throw .overLimit(value, at: start) }
+        return Int(value)
+    }
+
+    /// Borrows the next `count` bytes.
+    @inlinable
+    @_lifetime(copy self)
+    package mutating func readSpan(_ count: Int) throws(WireError) -> RawSpan {
+        try require(count)
+        let span = bytes.extracting(offset..<offset + count)
+        advance(count)
+        return span
+    }
+
+    /// Copies the next `count` bytes.
+    @_lifetime(self: copy self)
+    package mutating func readBytes(_ count: Int) throws(WireError) -> [UInt8] {
+        try require(count)
+        let start = offset
+        advance(count)
+        let span = bytes
+        return span.extracting(start..<start + count).copied
+    }
+
+    /// Reads an identifier of 32 bytes.
+    @_lifetime(self: copy self)
+    package mutating func read<Kind>(
+        _: WideIdentifier<Kind>.Type = WideIdentifier<Kind>.self
+    ) throws(WireError) -> WideIdentifier<Kind> {
+        let start = offset
+        guard let identifier = WideIdentifier<Kind>(try readBytes(32)) else {
+            throw .invalid(at: start)
+        }
+        return identifier
+    }
+
+    /// Reads an identifier of 16 bytes.
+    @_lifetime(self: copy self)
+    package mutating func read<Kind>(
+        _: ShortIdentifier<Kind>.Type = ShortIdentifier<Kind>.self
+    ) throws(WireError) -> ShortIdentifier<Kind> {
+        let start = offset
+        guard let identifier = ShortIdentifier<Kind>(try readBytes(16)) else {
+            throw .invalid(at: start)
+        }
+        return identifier
+    }
+
+    /// Reads an epoch: counter, then proposer.
+    @_lifetime(self: copy self)
+    package mutating func readEpoch() throws(WireError) -> Epoch {
+        Epoch(counter: try read(), proposer: try read())
+    }
+
+    /// Reads a position: epoch, then index.
+    @_lifetime(self: copy self)
+    package mutating func readPosition() throws(WireError) -> Position {
+        Position(epoch: try readEpoch(), index: try read())
+    }
+
+    /// Reads UTF-8 of a varint length up to `limit` bytes.
+    @_lifetime(self: copy self)
+    package mutating func readString(limit: Int) throws(WireError) -> String {
+        let start = offset
+        let bytes = try readBytes(try readCount(limit: limit))
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw .invalid(at: start)
+        }
+        return text
+    }
+
+    /// Reads bytes of a varint length up to `limit`.
+    @_lifetime(self: copy self)
+    package mutating func readBlob(limit: Int) throws(WireError) -> [UInt8] {
+        try readBytes(try readCount(limit: limit))
+    }
+
+    /// Throws unless every byte was read.
+    package func finish() throws(WireError) {
+        guard remaining == 0 else { throw .trailing(at: offset) }
+    }
+
+    @inlinable
+    package func require(_ count: Int) throws(WireError) {
+        guard count >= 0, count <= remaining else { throw .truncated(at: offset) }
+    }
+
+    @usableFromInline
+    @_lifetime(self: copy self)
+    package mutating func advance(_ count: Int) {
+        offset += count
+    }
+}
+
+extension Array<UInt8> {
+    /// The array's bytes, borrowed.
+    package var raw: RawSpan {
+        @_lifetime(borrow self) get { unsafe span.bytes }
+    }
+}
+
+extension RawSpan {
+    /// A copy of the bytes.
+    package var copied: [UInt8] {
+        unsafe withUnsafeBytes { unsafe Array($0) }
+    }
+}

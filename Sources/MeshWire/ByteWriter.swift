@@ -1,0 +1,83 @@
+/// Appends fields to a growing array of bytes; the mirror of ``ByteReader``.
+package struct ByteWriter: Sendable {
+    /// The bytes written so far.
+    package private(set) var bytes: [UInt8]
+
+    /// An empty writer with room for `capacity` bytes.
+    package init(capacity: Int = 64) {
+        bytes = []
+        bytes.reserveCapacity(capacity)
+    }
+
+    /// The number of bytes written so far.
+    package var count: Int { bytes.count }
+
+    /// Appends a little-endian integer.
+    package mutating func write<T: FixedWidthInteger & BitwiseCopyable>(_ value: T) {
+        unsafe withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
+    }
+
+    /// Appends a varint in its shortest form (RFC 9000 §16); `value` must be below 2^62.
+    package mutating func writeVariable(_ value: UInt64) {
+        let size = VariableInteger.byteCount(value)
+        // The first two bits are the binary logarithm of the size.
+        let prefixed = value | UInt64(size.trailingZeroBitCount) << UInt64(8 * size - 2)
+        for index in (0..<size).reversed() {
+            bytes.append(UInt8(truncatingIfNeeded: prefixed >> UInt64(8 * index)))
+        }
+    }
+
+    /// Appends a count as a varint.
+    package mutating func writeCount(_ count: Int) {
+        precondition(count >= 0, "a count is not negative: \(count)")
+        writeVariable(UInt64(count))
+    }
+
+    /// Appends bytes as they are.
+    package mutating func write(_ other: some Sequence<UInt8>) {
+        bytes.append(contentsOf: other)
+    }
+
+    /// Appends borrowed bytes as they are.
+    package mutating func write(_ span: RawSpan) {
+        unsafe span.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
+    }
+
+    /// Appends bytes behind their length as a varint.
+    package mutating func writeBlob(_ blob: [UInt8]) {
+        writeCount(blob.count)
+        write(blob)
+    }
+
+    /// Appends a text as UTF-8 behind its length as a varint.
+    package mutating func writeString(_ text: String) {
+        writeBlob(Array(text.utf8))
+    }
+
+    /// Appends an identifier.
+    package mutating func write<Kind>(_ identifier: WideIdentifier<Kind>) {
+        write(identifier.bytes)
+    }
+
+    /// Appends an identifier.
+    package mutating func write<Kind>(_ identifier: ShortIdentifier<Kind>) {
+        write(identifier.bytes)
+    }
+
+    /// Appends an epoch: counter, then proposer.
+    package mutating func write(_ epoch: Epoch) {
+        write(epoch.counter)
+        write(epoch.proposer)
+    }
+
+    /// Appends a position: epoch, then index.
+    package mutating func write(_ position: Position) {
+        write(position.epoch)
+        write(position.index)
+    }
+
+    /// Forgets what was written and keeps the memory.
+    package mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+    }
+}
