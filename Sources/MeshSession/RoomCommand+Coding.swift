@@ -1,0 +1,254 @@
+// The payloads of the log's commands (`30-consensus.md` §12). Varints and little-endian as
+// everywhere; `text` and `blob` are a varint length and bytes; `participant` is 16 bytes.
+//
+//   0x01 setProfile     text name
+//   0x10 startSession   text identifier · blob payload · lifetime u8 · leadMode u8 · options 3
+//   0x11 setActivity    text identifier · blob payload
+//   0x12 endSession     isExpiry u8
+//   0x13 join, 0x14 leave, 0x19 takeLead   empty
+//   0x15 expire         participant
+//   0x16 setOptions     options: capacity u8 · isLocked u8 · control u8
+//   0x17 remove         participant · isBan u8 · text note
+//   0x18 giveLead       participant
+//   0x1A setLeadMode    leadMode u8
+//   0x20 put            text key · blob value
+//   0x21 compareAndSet  text key · expectation · blob value
+//   0x22 delete         text key · expectation
+//   0x23 add            text key · amount i64
+//   0x24 insert, 0x25 withdraw   text key · blob element
+//   expectation         0 anything | 1 absent | 2 version: position 24 | 3 value: blob
+
+package import MeshWire
+
+/// Why a type and a payload are no command of this version.
+package enum RoomCommandError: Error, Hashable, Sendable {
+    /// A type that this version does not know: whoever applies it must be newer.
+    case unknownType(UInt16)
+    /// The payload is not what the type demands.
+    case malformed(WireError)
+}
+
+extension RoomCommand {
+    /// The command with this type and payload.
+    ///
+    /// Throws ``RoomCommandError``. Sizes are bounded by the payload alone; ``validate()`` checks
+    /// the limits, so that one place names them.
+    package init(type number: UInt16, payload: [UInt8]) throws(RoomCommandError) {
+        guard let type = CommandType(rawValue: number) else { throw .unknownType(number) }
+        do throws(WireError) {
+            guard payload.count <= Limits.commandBytes else {
+                throw .overLimit(UInt64(payload.count), at: 0)
+            }
+            self = try Self.read(type, payload)
+        } catch {
+            throw .malformed(error)
+        }
+    }
+
+    /// The payload of the command.
+    package var payload: [UInt8] {
+        var writer = ByteWriter()
+        switch self {
+        case .setProfile(let name):
+            writer.writeString(name)
+        case .startSession(let blueprint):
+            writer.write(blueprint.activity)
+            writer.write(blueprint.lifetime.rawValue)
+            writer.write(blueprint.leadMode.rawValue)
+            writer.write(blueprint.options)
+        case .setActivity(let activity):
+            writer.write(activity)
+        case .endSession(let isExpiry):
+            writer.write(flag: isExpiry)
+        case .join, .leave, .takeLead:
+            break
+        case .expire(let participant), .giveLead(let participant):
+            writer.write(participant)
+        case .setOptions(let options):
+            writer.write(options)
+        case .remove(let participant, let isBan, let note):
+            writer.write(participant)
+            writer.write(flag: isBan)
+            writer.writeString(note)
+        case .setLeadMode(let mode):
+            writer.write(mode.rawValue)
+        case .put(let key, let value):
+            writer.writeString(key)
+            writer.writeBlob(value)
+        case .compareAndSet(let key, let expected, let value):
+            writer.writeString(key)
+            writer.write(expected)
+            writer.writeBlob(value)
+        case .delete(let key, let expected):
+            writer.writeString(key)
+            writer.write(expected)
+        case .add(let key, let amount):
+            writer.writeString(key)
+            writer.write(amount)
+        case .insert(let key, let element), .withdraw(let key, let element):
+            writer.writeString(key)
+            writer.writeBlob(element)
+        }
+        return writer.bytes
+    }
+
+    private static func read(
+        _ type: CommandType,
+        _ payload: [UInt8]
+    ) throws(WireError) -> RoomCommand {
+        var reader = ByteReader(payload.raw)
+        let most = Limits.commandBytes
+        let command: RoomCommand
+        switch type {
+        case .setProfile:
+            command = .setProfile(name: try reader.readString(limit: most))
+        case .startSession:
+            command = .startSession(
+                SessionBlueprint(
+                    activity: try reader.readActivity(),
+                    lifetime: try reader.readCase(),
+                    leadMode: try reader.readCase(),
+                    options: try reader.readOptions()
+                )
+            )
+        case .setActivity:
+            command = .setActivity(try reader.readActivity())
+        case .endSession:
+            command = .endSession(isExpiry: try reader.readFlag())
+        case .join:
+            command = .join
+        case .leave:
+            command = .leave
+        case .expire:
+            command = .expire(try reader.read())
+        case .setOptions:
+            command = .setOptions(try reader.readOptions())
+        case .remove:
+            command = .remove(
+                try reader.read(),
+                isBan: try reader.readFlag(),
+                note: try reader.readString(limit: most)
+            )
+        case .giveLead:
+            command = .giveLead(to: try reader.read())
+        case .takeLead:
+            command = .takeLead
+        case .setLeadMode:
+            command = .setLeadMode(try reader.readCase())
+        case .put:
+            command = .put(
+                key: try reader.readString(limit: most),
+                value: try reader.readBlob(limit: most)
+            )
+        case .compareAndSet:
+            command = .compareAndSet(
+                key: try reader.readString(limit: most),
+                expected: try reader.readExpectation(),
+                value: try reader.readBlob(limit: most)
+            )
+        case .delete:
+            command = .delete(
+                key: try reader.readString(limit: most),
+                expected: try reader.readExpectation()
+            )
+        case .add:
+            command = .add(key: try reader.readString(limit: most), amount: try reader.read())
+        case .insert:
+            command = .insert(
+                key: try reader.readString(limit: most),
+                element: try reader.readBlob(limit: most)
+            )
+        case .withdraw:
+            command = .withdraw(
+                key: try reader.readString(limit: most),
+                element: try reader.readBlob(limit: most)
+            )
+        }
+        try reader.finish()
+        return command
+    }
+}
+
+extension ByteWriter {
+    mutating func write(flag: Bool) {
+        write(UInt8(flag ? 1 : 0))
+    }
+
+    mutating func write(_ activity: Activity) {
+        writeString(activity.identifier)
+        writeBlob(activity.payload)
+    }
+
+    mutating func write(_ options: SessionOptions) {
+        write(options.capacity)
+        write(flag: options.isLocked)
+        write(options.control.rawValue)
+    }
+
+    mutating func write(_ expectation: Expectation) {
+        switch expectation {
+        case .anything:
+            write(UInt8(0))
+        case .absent:
+            write(UInt8(1))
+        case .version(let position):
+            write(UInt8(2))
+            write(position)
+        case .value(let bytes):
+            write(UInt8(3))
+            writeBlob(bytes)
+        }
+    }
+}
+
+extension ByteReader {
+    /// Reads a byte that is 0 or 1.
+    @_lifetime(self: copy self)
+    mutating func readFlag() throws(WireError) -> Bool {
+        let start = offset
+        switch try read(UInt8.self) {
+        case 0: return false
+        case 1: return true
+        default: throw .invalid(at: start)
+        }
+    }
+
+    /// Reads the byte of a case of a closed enumeration.
+    @_lifetime(self: copy self)
+    mutating func readCase<Value: RawRepresentable<UInt8>>(
+        _: Value.Type = Value.self
+    ) throws(WireError) -> Value {
+        let start = offset
+        guard let value = Value(rawValue: try read()) else { throw .invalid(at: start) }
+        return value
+    }
+
+    @_lifetime(self: copy self)
+    mutating func readActivity() throws(WireError) -> Activity {
+        Activity(
+            identifier: try readString(limit: Limits.commandBytes),
+            payload: try readBlob(limit: Limits.commandBytes)
+        )
+    }
+
+    @_lifetime(self: copy self)
+    mutating func readOptions() throws(WireError) -> SessionOptions {
+        SessionOptions(
+            capacity: try read(),
+            isLocked: try readFlag(),
+            control: try readCase()
+        )
+    }
+
+    @_lifetime(self: copy self)
+    mutating func readExpectation() throws(WireError) -> Expectation {
+        let start = offset
+        switch try read(UInt8.self) {
+        case 0: return .anything
+        case 1: return .absent
+        case 2: return .version(try readPosition())
+        case 3: return .value(try readBlob(limit: Limits.commandBytes))
+        default: throw .invalid(at: start)
+        }
+    }
+}

@@ -1,0 +1,279 @@
+package import MeshWire
+
+/// What a process asks of the room's replicated state.
+///
+/// A command travels in the log as a type, the session it speaks of and a payload
+/// (`30-consensus.md` §8, §12); this enum is the typed form of type and payload. The session is
+/// ``SessionID/zero`` for commands of the room itself.
+///
+/// Reserved numbers, decoded as unknown until they are built: 0x02 roster.kick, 0x03
+/// roster.generation, 0x26 lock.acquire, 0x27 lock.release, 0x28 log.append, 0x29 provider.set,
+/// 0x30 journal.add, 0x31 journal.remove, 0x38 timeline, 0x40 conflict.ack.
+package enum RoomCommand: Hashable, Sendable {
+    /// 0x01: the name a member shows, at most 64 bytes.
+    case setProfile(name: String)
+    /// 0x10: starts the session that the record names.
+    case startSession(SessionBlueprint)
+    /// 0x11: replaces the session's activity.
+    case setActivity(Activity)
+    /// 0x12: ends the session for all; `isExpiry` is the leader's, for a session nobody joined.
+    case endSession(isExpiry: Bool)
+    /// 0x13: the origin becomes a participant of the session.
+    case join
+    /// 0x14: the origin's participant leaves.
+    case leave
+    /// 0x15: the leader removes a participant that was away longer than the grace.
+    case expire(ParticipantID)
+    /// 0x16: capacity, lock and control.
+    case setOptions(SessionOptions)
+    /// 0x17: removes a participant; a ban also keeps its node from joining again.
+    case remove(ParticipantID, isBan: Bool, note: String)
+    /// 0x18: the holder gives the lead away.
+    case giveLead(to: ParticipantID)
+    /// 0x19: takes the lead of a session in mode ``LeadMode/switchable``.
+    case takeLead
+    /// 0x1A: sets who may move the lead.
+    case setLeadMode(LeadMode)
+    /// 0x20: writes a value, whatever was there.
+    case put(key: String, value: [UInt8])
+    /// 0x21: writes a value if the present one is as expected.
+    case compareAndSet(key: String, expected: Expectation, value: [UInt8])
+    /// 0x22: removes a value if it is as expected.
+    case delete(key: String, expected: Expectation)
+    /// 0x23: adds to a counter, which starts at zero.
+    case add(key: String, amount: Int64)
+    /// 0x24: puts an element into a set of byte strings, which starts empty.
+    case insert(key: String, element: [UInt8])
+    /// 0x25: takes an element out of a set.
+    case withdraw(key: String, element: [UInt8])
+}
+
+/// The numbers of the commands that this version knows.
+package enum CommandType: UInt16, CaseIterable, Sendable {
+    case setProfile = 0x01
+    case startSession = 0x10
+    case setActivity = 0x11
+    case endSession = 0x12
+    case join = 0x13
+    case leave = 0x14
+    case expire = 0x15
+    case setOptions = 0x16
+    case remove = 0x17
+    case giveLead = 0x18
+    case takeLead = 0x19
+    case setLeadMode = 0x1a
+    case put = 0x20
+    case compareAndSet = 0x21
+    case delete = 0x22
+    case add = 0x23
+    case insert = 0x24
+    case withdraw = 0x25
+}
+
+/// What a new session is made of.
+package struct SessionBlueprint: Hashable, Sendable {
+    /// What the participants do together.
+    package var activity: Activity
+    /// How long the session lives.
+    package var lifetime: SessionLifetime
+    /// Who may move the lead.
+    package var leadMode: LeadMode
+    /// Capacity, lock and control.
+    package var options: SessionOptions
+
+    package init(
+        activity: Activity,
+        lifetime: SessionLifetime = .untilEmpty,
+        leadMode: LeadMode = .fixed,
+        options: SessionOptions = SessionOptions()
+    ) {
+        self.activity = activity
+        self.lifetime = lifetime
+        self.leadMode = leadMode
+        self.options = options
+    }
+}
+
+/// What the participants of a session do together.
+package struct Activity: Hashable, Sendable {
+    /// Names the kind of activity, 1 to 255 bytes.
+    package var identifier: String
+    /// The application's description of it, at most 64 KiB.
+    package var payload: [UInt8]
+
+    package init(identifier: String, payload: [UInt8] = []) {
+        self.identifier = identifier
+        self.payload = payload
+    }
+}
+
+/// How long a session lives.
+package enum SessionLifetime: UInt8, CaseIterable, Sendable {
+    /// Until its last participant left.
+    case untilEmpty = 0
+    /// Until the initiator's participant left, or the last one.
+    case endsWhenInitiatorLeaves = 1
+}
+
+/// Who may move the lead of a session.
+package enum LeadMode: UInt8, CaseIterable, Sendable {
+    /// Only the holder gives it away.
+    case fixed = 0
+    /// Any participant may take it.
+    case switchable = 1
+    /// There is no lead.
+    case none = 2
+}
+
+/// Who may change a session's activity and values, and end it.
+package enum SessionControl: UInt8, CaseIterable, Sendable {
+    /// Every participant.
+    case everyone = 0
+    /// The lead alone.
+    case leadOnly = 1
+}
+
+/// What the log decides about a session's joins and rights.
+package struct SessionOptions: Hashable, Sendable {
+    /// The most participants, 1 to 64; 33 is oneself and SharePlay's 32 others.
+    package var capacity: UInt8
+    /// Whether nobody else may join.
+    package var isLocked: Bool
+    /// Who may change things.
+    package var control: SessionControl
+
+    package init(capacity: UInt8 = 33, isLocked: Bool = false, control: SessionControl = .everyone)
+    {
+        self.capacity = capacity
+        self.isLocked = isLocked
+        self.control = control
+    }
+}
+
+/// What a conditional write expects to find.
+package enum Expectation: Hashable, Sendable {
+    /// Anything or nothing.
+    case anything
+    /// No value under the key.
+    case absent
+    /// The value that this entry of the log wrote.
+    case version(Position)
+    /// These bytes.
+    case value([UInt8])
+}
+
+extension RoomCommand {
+    /// The number of the command.
+    package var type: CommandType {
+        switch self {
+        case .setProfile: .setProfile
+        case .startSession: .startSession
+        case .setActivity: .setActivity
+        case .endSession: .endSession
+        case .join: .join
+        case .leave: .leave
+        case .expire: .expire
+        case .setOptions: .setOptions
+        case .remove: .remove
+        case .giveLead: .giveLead
+        case .takeLead: .takeLead
+        case .setLeadMode: .setLeadMode
+        case .put: .put
+        case .compareAndSet: .compareAndSet
+        case .delete: .delete
+        case .add: .add
+        case .insert: .insert
+        case .withdraw: .withdraw
+        }
+    }
+
+    /// Throws unless every field is inside its limit, so that a caller learns it before it submits.
+    ///
+    /// Throws ``CommandRefusal/tooLarge(limit:)`` or ``CommandRefusal/invalid``. Every replica asks
+    /// the same again when the command applies.
+    package func validate() throws(CommandRefusal) {
+        switch self {
+        case .setProfile(let name):
+            try Self.require(name.utf8.count, atMost: SessionLimits.nameBytes)
+        case .startSession(let blueprint):
+            try blueprint.activity.validate()
+            try blueprint.options.validate()
+        case .setActivity(let activity):
+            try activity.validate()
+        case .setOptions(let options):
+            try options.validate()
+        case .remove(_, _, let note):
+            try Self.require(note.utf8.count, atMost: SessionLimits.noteBytes)
+        case .put(let key, let value):
+            try Self.validate(key: key, bytes: value)
+        case .compareAndSet(let key, let expected, let value):
+            try Self.validate(key: key, bytes: value)
+            try expected.validate()
+        case .delete(let key, let expected):
+            try Self.validate(key: key)
+            try expected.validate()
+        case .add(let key, _):
+            try Self.validate(key: key)
+        case .insert(let key, let element), .withdraw(let key, let element):
+            try Self.validate(key: key)
+            try Self.require(element.count, atMost: SessionLimits.elementBytes)
+        case .endSession, .join, .leave, .expire, .giveLead, .takeLead, .setLeadMode:
+            break
+        }
+    }
+
+    fileprivate static func require(_ count: Int, atMost limit: Int) throws(CommandRefusal) {
+        guard count <= limit else { throw .tooLarge(limit: limit) }
+    }
+
+    private static func validate(key: String, bytes: [UInt8] = []) throws(CommandRefusal) {
+        guard !key.isEmpty else { throw .invalid }
+        try require(key.utf8.count, atMost: Limits.keyBytes)
+        try require(bytes.count, atMost: Limits.valueBytes)
+    }
+}
+
+extension Activity {
+    fileprivate func validate() throws(CommandRefusal) {
+        guard !identifier.isEmpty else { throw .invalid }
+        try RoomCommand.require(identifier.utf8.count, atMost: SessionLimits.identifierBytes)
+        try RoomCommand.require(payload.count, atMost: Limits.activityBytes)
+    }
+}
+
+extension SessionOptions {
+    fileprivate func validate() throws(CommandRefusal) {
+        guard capacity >= 1, capacity <= Limits.participants else { throw .invalid }
+    }
+}
+
+extension Expectation {
+    fileprivate func validate() throws(CommandRefusal) {
+        guard case .value(let bytes) = self else { return }
+        try RoomCommand.require(bytes.count, atMost: Limits.valueBytes)
+    }
+}
+
+/// The limits of the room's state beyond those that other layers share (`30-consensus.md` §12).
+package enum SessionLimits {
+    /// Bytes of a member's name (`40-groupactivities.md` §9.6).
+    package static let nameBytes = 64
+    /// Bytes of an activity's identifier (`40-groupactivities.md` §3.1).
+    package static let identifierBytes = 255
+    /// Bytes of the note that a removal carries.
+    package static let noteBytes = 256
+    /// Bytes of an element of a set.
+    package static let elementBytes = 256
+    /// Nodes banned from one session.
+    package static let bans = 64
+    /// Members that are absent and not forgotten yet; the longest absent goes first.
+    package static let absentMembers = 64
+    /// Bytes of all activities and values of the room, 8 MB (`30-consensus.md` §12).
+    package static let stateBytes = 8_000_000
+    /// Bytes that a stored value costs beside its key and content.
+    package static let valueOverheadBytes = 48
+    /// Events that wait for ``RoomState/takeEvents()``; more than one restored snapshot can cause.
+    package static let events = 65_536
+    /// Bytes that waiting events keep alive.
+    package static let eventBytes = 16 << 20
+}

@@ -1,0 +1,129 @@
+package import MeshWire
+
+/// What changed in the room, in the order in which the log changed it.
+///
+/// The same log gives the same events on every member. ``RoomState/restore(from:)`` gives those
+/// that lead from the former state to the restored one.
+package enum RoomEvent: Hashable, Sendable {
+    /// A process came into the room.
+    case memberJoined(ProcessID)
+    /// A process is out of the view and may come back.
+    case memberAway(ProcessID)
+    /// A process that was away is in the view again.
+    case memberBack(ProcessID)
+    /// A process left the room, or was away for so long that it was forgotten.
+    case memberLeft(ProcessID)
+    /// A member shows this name now.
+    case profileChanged(ProcessID, name: String)
+    /// A session began.
+    case sessionStarted(SessionID)
+    /// A session ended with all its participants; none of them gets an event of its own.
+    case sessionEnded(SessionID, EndReason)
+    /// The session's activity was replaced.
+    case activityChanged(SessionID, Activity)
+    /// Capacity, lock or control changed.
+    case optionsChanged(SessionID, SessionOptions)
+    /// A participant joined.
+    case participantJoined(SessionID, Participant)
+    /// A participant's process is out of the view; it has the grace to come back.
+    case participantAway(SessionID, Participant)
+    /// A participant that was away is back, with its old identifier.
+    case participantBack(SessionID, Participant)
+    /// A participant is gone.
+    case participantLeft(SessionID, Participant, LeaveReason)
+    /// The lead went from one participant to another.
+    case leadChanged(SessionID, old: ParticipantID?, new: ParticipantID?, LeadChange)
+    /// Who may move the lead changed.
+    case leadModeChanged(SessionID, LeadMode)
+    /// A value was written, or removed if `value` is `nil`; `by` is not known after a restore of a
+    /// removal.
+    case valueChanged(SessionID, key: String, value: StoredValue?, by: ParticipantID?)
+    /// The log holds a command that this version does not know; every session ended here.
+    case upgradeNeeded(type: UInt16)
+    /// More happened than the queue holds: events were dropped, read the whole state again.
+    case overrun
+}
+
+/// Why a session ended.
+package enum EndReason: Hashable, Sendable {
+    /// A process ended it for all.
+    case ended(by: ProcessID)
+    /// The last participant is gone.
+    case everyoneLeft
+    /// The initiator is gone and the session's life was bound to it.
+    case initiatorLeft
+    /// Nobody joined it in time.
+    case expired
+    /// This version is too old for the room.
+    case upgradeNeeded
+    /// It ended while this process did not follow the log.
+    case unobserved
+}
+
+/// Why a participant is gone.
+package enum LeaveReason: Hashable, Sendable {
+    /// It left.
+    case left
+    /// Its process left the room, or was started anew.
+    case processLeft
+    /// It was away for longer than the grace.
+    case expired
+    /// Somebody removed it.
+    case removed(by: ParticipantID, note: String, isBan: Bool)
+    /// It left while this process did not follow the log.
+    case unobserved
+}
+
+/// Why the lead changed.
+package enum LeadChange: Hashable, Sendable {
+    /// The first to join has it.
+    case first
+    /// The holder gave it.
+    case given
+    /// The new holder took it.
+    case taken
+    /// The holder is gone; the present participant that joined first has it.
+    case succeeded
+    /// The mode changed.
+    case mode
+    /// It changed while this process did not follow the log.
+    case unobserved
+}
+
+/// Events that wait to be taken, bounded in number and in bytes.
+struct EventQueue: Sendable {
+    private var events: [RoomEvent] = []
+    private var byteCount = 0
+    private var isOverrun = false
+
+    var isEmpty: Bool { events.isEmpty && !isOverrun }
+
+    mutating func append(_ event: RoomEvent) {
+        guard !isOverrun else { return }
+        byteCount += event.byteCount
+        if events.count < SessionLimits.events, byteCount <= SessionLimits.eventBytes {
+            events.append(event)
+        } else {
+            events = []
+            byteCount = 0
+            isOverrun = true
+        }
+    }
+
+    mutating func take() -> [RoomEvent] {
+        defer { self = EventQueue() }
+        return isOverrun ? [.overrun] : events
+    }
+}
+
+extension RoomEvent {
+    /// The bytes that the event keeps alive beyond its own size.
+    fileprivate var byteCount: Int {
+        switch self {
+        case .valueChanged(_, let key, let value, _):
+            key.utf8.count + (value?.content.byteCount ?? 0)
+        case .activityChanged(_, let activity): activity.byteCount
+        default: 0
+        }
+    }
+}

@@ -1,0 +1,226 @@
+import MeshWire
+
+extension RoomState {
+    /// Does what `command` asks, or throws before it changed anything.
+    mutating func perform(
+        _ command: RoomCommand,
+        from record: CommandRecord,
+        at position: Position
+    ) throws(CommandRefusal) -> CommandResult {
+        let origin = record.origin
+        guard let member = memberIndex(origin) else { throw .notMember }
+
+        // Commands that need no session.
+        switch command {
+        case .setProfile(let name):
+            setName(name, ofMemberAt: member)
+            return .done
+        case .startSession(let blueprint):
+            try start(record.session, blueprint, by: origin, at: position)
+            return .done
+        default:
+            break
+        }
+
+        guard let index = sessionIndex(record.session) else { throw .noSuchSession }
+        // Commands of those that need not have joined.
+        switch command {
+        case .endSession(let isExpiry):
+            try end(sessionAt: index, isExpiry: isExpiry, by: origin)
+            return .done
+        case .join:
+            return try join(sessionAt: index, record, at: position)
+        case .expire(let participant):
+            try expire(participant, sessionAt: index, by: origin)
+            return .done
+        default:
+            break
+        }
+
+        guard let caller = sessions[index].participant(of: origin) else { throw .notJoined }
+        switch command {
+        case .setProfile, .startSession, .endSession, .join, .expire:
+            preconditionFailure("handled above: \(command.type)")
+        case .leave:
+            remove(caller.id, fromSessionAt: index, .left)
+            return .done
+        case .setActivity(let activity):
+            try requireControl(caller, sessionAt: index)
+            let growth = activity.byteCount - sessions[index].activity.byteCount
+            try requireRoom(forBytes: growth)
+            sessions[index].activity = activity
+            events.append(.activityChanged(record.session, activity))
+            return .done
+        case .setOptions(let options):
+            try requireSteward(caller, sessionAt: index)
+            guard sessions[index].options != options else { return .done }
+            sessions[index].options = options
+            events.append(.optionsChanged(record.session, options))
+            return .done
+        case .remove(let target, let isBan, let note):
+            try requireSteward(caller, sessionAt: index)
+            try remove(target, isBan: isBan, note: note, by: caller.id, sessionAt: index)
+            return .done
+        case .giveLead(let target):
+            try give(to: target, by: caller, sessionAt: index)
+            return .done
+        case .takeLead:
+            try take(by: caller, sessionAt: index)
+            return .done
+        case .setLeadMode(let mode):
+            try requireSteward(caller, sessionAt: index)
+            set(mode, by: caller, sessionAt: index)
+            return .done
+        case .put, .compareAndSet, .delete, .add, .insert, .withdraw:
+            try requireControl(caller, sessionAt: index)
+            return try write(command, by: caller.id, sessionAt: index, at: position)
+        }
+    }
+
+    private mutating func setName(_ name: String, ofMemberAt index: Int) {
+        guard !members[index].name.utf8.elementsEqual(name.utf8) else { return }
+        members[index].name = name
+        events.append(.profileChanged(members[index].process, name: name))
+    }
+
+    private mutating func start(
+        _ id: SessionID,
+        _ blueprint: SessionBlueprint,
+        by origin: ProcessID,
+        at position: Position
+    ) throws(CommandRefusal) {
+        guard id != .zero else { throw .invalid }
+        guard sessionIndex(id) == nil else { throw .sessionExists }
+        guard sessions.count < Limits.sessions else {
+            throw .full(.sessions, limit: Limits.sessions)
+        }
+        try requireRoom(forBytes: blueprint.activity.byteCount)
+        let session = RoomSession(
+            id: id,
+            initiator: origin,
+            startedAt: position,
+            blueprint: blueprint
+        )
+        let index = sessions.firstIndex { id < $0.id } ?? sessions.count
+        sessions.insert(session, at: index)
+        events.append(.sessionStarted(id))
+    }
+
+    /// By the leader alone, and while nobody ever joined, if it is an expiry; else by control.
+    private mutating func end(
+        sessionAt index: Int,
+        isExpiry: Bool,
+        by origin: ProcessID
+    ) throws(CommandRefusal) {
+        let session = sessions[index]
+        if isExpiry {
+            guard origin.tag == leader else { throw .notLeader }
+            guard !session.wasJoined else { throw .notExpired }
+        } else if session.options.control == .leadOnly {
+            let isHolder = session.participant(of: origin).map { $0.id == session.steward }
+            guard isHolder ?? (session.steward == nil && session.initiator == origin) else {
+                throw .notLead(holder: session.steward)
+            }
+        }
+        end(sessionAt: index, isExpiry ? .expired : .ended(by: origin))
+    }
+
+    mutating func end(sessionAt index: Int, _ reason: EndReason) {
+        let session = sessions.remove(at: index)
+        events.append(.sessionEnded(session.id, reason))
+    }
+
+    /// Capacity, lock and ban are decided here, so that no race breaks them.
+    private mutating func join(
+        sessionAt index: Int,
+        _ record: CommandRecord,
+        at position: Position
+    ) throws(CommandRefusal) -> CommandResult {
+        let session = sessions[index]
+        if let present = session.participant(of: record.origin) {
+            throw .alreadyJoined(present.id)
+        }
+        guard !session.bans.contains(record.origin.nodeID) else { throw .banned }
+        guard !session.options.isLocked else { throw .locked }
+        let capacity = min(Int(session.options.capacity), Limits.participants)
+        guard session.participants.count < capacity else {
+            throw .full(.participants, limit: capacity)
+        }
+        let number = session.nextNumber
+        let (next, isOverflow) = number.addingReportingOverflow(1)
+        guard !isOverflow else { throw .outOfRange }
+        let participant = Participant(
+            id: participantID(
+                session: session.id,
+                process: record.origin,
+                sequence: record.sequence
+            ),
+            number: number,
+            process: record.origin,
+            joinedAt: position,
+            isPresent: member(record.origin)?.isPresent ?? false
+        )
+        guard session.participant(participant.id) == nil else { throw .invalid }
+        sessions[index].nextNumber = next
+        sessions[index].participants.append(participant)
+        events.append(.participantJoined(session.id, participant))
+        assignLead(sessionAt: index, .first)
+        return .joined(participant.id, number: number)
+    }
+
+    private mutating func expire(
+        _ id: ParticipantID,
+        sessionAt index: Int,
+        by origin: ProcessID
+    ) throws(CommandRefusal) {
+        guard origin.tag == leader else { throw .notLeader }
+        guard let participant = sessions[index].participant(id) else {
+            throw .noSuchParticipant(id)
+        }
+        guard !participant.isPresent else { throw .notExpired }
+        remove(id, fromSessionAt: index, .expired)
+    }
+
+    private mutating func remove(
+        _ target: ParticipantID,
+        isBan: Bool,
+        note: String,
+        by caller: ParticipantID,
+        sessionAt index: Int
+    ) throws(CommandRefusal) {
+        guard let participant = sessions[index].participant(target) else {
+            throw .noSuchParticipant(target)
+        }
+        if isBan, !sessions[index].bans.contains(participant.process.nodeID) {
+            guard sessions[index].bans.count < SessionLimits.bans else {
+                throw .full(.bans, limit: SessionLimits.bans)
+            }
+            sessions[index].bans.append(participant.process.nodeID)
+            sessions[index].bans.sort()
+        }
+        remove(target, fromSessionAt: index, .removed(by: caller, note: note, isBan: isBan))
+    }
+
+    private func requireControl(
+        _ caller: Participant,
+        sessionAt index: Int
+    ) throws(CommandRefusal) {
+        guard sessions[index].options.control == .leadOnly else { return }
+        try requireSteward(caller, sessionAt: index)
+    }
+
+    private func requireSteward(
+        _ caller: Participant,
+        sessionAt index: Int
+    ) throws(CommandRefusal) {
+        let steward = sessions[index].steward
+        guard steward == caller.id else { throw .notLead(holder: steward) }
+    }
+
+    /// Throws if the room would hold more than its bytes after growing by `growth`.
+    func requireRoom(forBytes growth: Int) throws(CommandRefusal) {
+        guard growth <= 0 || byteCount + growth <= SessionLimits.stateBytes else {
+            throw .full(.state, limit: SessionLimits.stateBytes)
+        }
+    }
+}

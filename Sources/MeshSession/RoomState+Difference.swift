@@ -1,0 +1,107 @@
+import MeshWire
+
+extension RoomState {
+    /// Queues the events that lead from `old` to this state.
+    ///
+    /// What left comes before what came, so that nobody is seen twice; both are sorted.
+    mutating func appendDifference(from old: RoomState) {
+        if let upgradeNeeded, old.upgradeNeeded == nil {
+            events.append(.upgradeNeeded(type: upgradeNeeded))
+        }
+        let sessions = sessions
+        for session in old.sessions where self.session(session.id) == nil {
+            events.append(.sessionEnded(session.id, .unobserved))
+        }
+        for member in old.members where self.member(member.process) == nil {
+            events.append(.memberLeft(member.process))
+        }
+        for member in members { appendDifference(of: member, from: old.member(member.process)) }
+        for session in sessions {
+            if let before = old.session(session.id), before.startedAt == session.startedAt {
+                appendDifference(of: session, from: before)
+            } else {
+                if old.session(session.id) != nil {
+                    events.append(.sessionEnded(session.id, .unobserved))
+                }
+                events.append(.sessionStarted(session.id))
+                appendDifference(of: session, from: session.empty)
+            }
+        }
+    }
+
+    private mutating func appendDifference(of member: RoomMember, from old: RoomMember?) {
+        if let old {
+            if old.isPresent != member.isPresent {
+                events.append(
+                    member.isPresent ? .memberBack(member.process) : .memberAway(member.process)
+                )
+            }
+        } else {
+            events.append(.memberJoined(member.process))
+            if !member.isPresent { events.append(.memberAway(member.process)) }
+        }
+        if !(old?.name ?? "").utf8.elementsEqual(member.name.utf8) {
+            events.append(.profileChanged(member.process, name: member.name))
+        }
+    }
+
+    private mutating func appendDifference(of session: RoomSession, from old: RoomSession) {
+        let id = session.id
+        if session.activity != old.activity {
+            events.append(.activityChanged(id, session.activity))
+        }
+        if session.options != old.options {
+            events.append(.optionsChanged(id, session.options))
+        }
+        for participant in old.participants where session.participant(participant.id) == nil {
+            events.append(.participantLeft(id, participant, .unobserved))
+        }
+        for participant in session.participants {
+            let before = old.participant(participant.id)
+            if before == nil { events.append(.participantJoined(id, participant)) }
+            guard before?.isPresent ?? true != participant.isPresent else { continue }
+            events.append(
+                participant.isPresent
+                    ? .participantBack(id, participant) : .participantAway(id, participant)
+            )
+        }
+        if session.leadMode != old.leadMode {
+            events.append(.leadModeChanged(id, session.leadMode))
+        }
+        if session.lead != old.lead {
+            events.append(.leadChanged(id, old: old.lead, new: session.lead, .unobserved))
+        }
+        appendDifference(of: session.values, in: id, from: old.values)
+    }
+
+    private mutating func appendDifference(
+        of values: ValueTable,
+        in id: SessionID,
+        from old: ValueTable
+    ) {
+        for entry in old.entries where values[entry.key] == nil {
+            events.append(.valueChanged(id, key: entry.key, value: nil, by: nil))
+        }
+        for entry in values.entries where old[entry.key] != entry.value {
+            let author = entry.value.author
+            events.append(.valueChanged(id, key: entry.key, value: entry.value, by: author))
+        }
+    }
+}
+
+extension RoomSession {
+    /// The session as it was when it started: nobody in it, no values.
+    fileprivate var empty: RoomSession {
+        RoomSession(
+            id: id,
+            initiator: initiator,
+            startedAt: startedAt,
+            blueprint: SessionBlueprint(
+                activity: activity,
+                lifetime: lifetime,
+                leadMode: leadMode,
+                options: options
+            )
+        )
+    }
+}
