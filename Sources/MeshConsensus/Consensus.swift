@@ -1,0 +1,128 @@
+package import MeshWire
+
+/// The consensus group of one room, as one process sees it.
+///
+/// A sans-IO value. Inlets: ``receive(_:from:now:)``, ``submit(_:now:)``, ``read(_:after:now:)``,
+/// link reports, ``advance(to:)``. Outlet: ``poll(into:)``, which answers with the next deadline; call
+/// it after every batch of inlets until the output is drained, and ``advance(to:)`` at the deadline.
+package struct Consensus<Machine: StateMachine>: Sendable {
+    private var core: ConsensusCore
+
+    /// A process outside every room; call ``create(now:)`` or ``join(via:now:)`` next.
+    ///
+    /// `digest` is H of the chain (BLAKE2b-256 in the product); `verify` says whether a command's
+    /// signature holds; `ability`, 0...255, ranks it among leaders; `machine` is pristine.
+    package init(
+        configuration: ConsensusConfiguration,
+        process: ProcessID,
+        ability: UInt8,
+        machine: Machine,
+        digest: @escaping @Sendable ([UInt8]) -> Digest,
+        verify: @escaping @Sendable (Command) -> Bool,
+        seed: UInt64,
+        now: Instant
+    ) {
+        core = ConsensusCore(
+            configuration: configuration,
+            process: process,
+            ability: ability,
+            machine: machine,
+            digest: digest,
+            verify: verify,
+            seed: seed,
+            now: now
+        )
+    }
+
+    /// Founds the room: a new genesis and a first view of this process alone.
+    package mutating func create(now: Instant) { core.create(now: now) }
+
+    /// Becomes a learner of the room that `process` is in; may be called again with others.
+    package mutating func join(via process: ProcessID, now: Instant) {
+        core.join(via: process, now: now)
+    }
+
+    /// Notes that an authenticated connection with `process` is up.
+    package mutating func reachable(_ process: ProcessID, now: Instant) {
+        core.reachable(process, now: now)
+    }
+
+    /// Notes that no connection with `process` is left.
+    package mutating func unreachable(_ process: ProcessID, now: Instant) {
+        core.unreachable(process, now: now)
+    }
+
+    /// Notes that any authenticated packet came from `process`; cheap.
+    package mutating func heard(_ process: ProcessID, now: Instant) {
+        core.heard(process, now: now)
+    }
+
+    /// Takes a message that `process` sent; what does not decode is counted and dropped.
+    package mutating func receive(_ bytes: RawSpan, from process: ProcessID, now: Instant) {
+        core.receive(bytes, from: process, now: now)
+    }
+
+    /// Takes a signed command of this process and retries until it is answered, exactly once.
+    ///
+    /// Sequences ascend. The answer is the event `.completed` with the ticket.
+    package mutating func submit(_ command: Command, now: Instant) throws(SubmitError) -> Ticket {
+        try core.submit(command, now: now)
+    }
+
+    /// Asks when the state is fresh enough to be read; the answer is `.readReady`.
+    package mutating func read(_ level: ReadLevel, after: Position? = nil, now: Instant) -> Ticket {
+        core.read(level, after: after, now: now)
+    }
+
+    /// Leaves gracefully; a leader hands over first. Ends with `.left`, at the latest after 1 s.
+    package mutating func leave(now: Instant) { core.leave(now: now) }
+
+    /// Removes a kicked process; only the leader acts on it, so every replica may call it.
+    package mutating func expel(_ process: ProcessID, now: Instant) {
+        core.expel(process, now: now)
+    }
+
+    /// Runs every timer due at `now`.
+    package mutating func advance(to now: Instant) { core.advance(to: now) }
+
+    /// Moves messages and events out and answers with the next deadline.
+    package mutating func poll(into output: inout ConsensusOutput) -> Instant? {
+        core.poll(into: &output)
+    }
+
+    /// The room's state at ``applied``.
+    package var machine: Machine {
+        guard let machine = core.machine as? Machine else {
+            preconditionFailure("the machine keeps its type")
+        }
+        return machine
+    }
+    /// The newest view this process installed.
+    package var view: View? { core.view }
+    /// The leader of ``view``.
+    package var leader: ProcessID? { core.view?.leader }
+    /// What this process is.
+    package var role: Role { core.role }
+    /// Whether the view is primary and known to have committed.
+    package var isPrimary: Bool { core.isPrimary }
+    /// Whether the view is known to be installed by its commit quorum.
+    package var isUsable: Bool { core.isUsable }
+    /// The highest epoch promised.
+    package var promised: Epoch { core.promised }
+    /// The last committed position known.
+    package var commit: Position { core.commitPosition }
+    /// The last applied position.
+    package var applied: Position { core.appliedPosition }
+    /// The last position of the log.
+    package var head: Position { core.headPosition }
+    /// The hash of the log up to ``head``.
+    package var headHash: Digest { core.headHash }
+    /// The hash of the log up to ``applied``.
+    package var appliedHash: Digest { core.appliedHash }
+    /// The hash at the log's start, which names the lineage; `nil` before the room is known.
+    package var genesis: Digest? { core.genesis }
+    /// Members lost without leaving.
+    package var estranged: [ProcessID] { core.estranged }
+    /// Counters.
+    package var statistics: ConsensusStatistics { core.statistics }
+}
