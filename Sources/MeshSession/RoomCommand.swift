@@ -272,8 +272,8 @@ package enum SessionLimits {
     package static let stateBytes = 8_000_000
     /// Bytes that a stored value costs beside its key and content.
     package static let valueOverheadBytes = 48
-    /// Events that wait for ``RoomState/takeEvents()``; more than one restored snapshot can cause.
-    package static let events = 65_536
-    /// Bytes that waiting events keep alive.
-    package static let eventBytes = 16 << 20
+    /// Entries of the log whose events are kept for observers.
+    package static let recentEntries = 1024
+    /// Bytes that these events keep alive.
+    package static let recentBytes = 4 << 20
 }

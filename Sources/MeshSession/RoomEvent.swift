@@ -2,8 +2,7 @@ package import MeshWire
 
 /// What changed in the room, in the order in which the log changed it.
 ///
-/// The same log gives the same events on every member. ``RoomState/restore(from:)`` gives those
-/// that lead from the former state to the restored one.
+/// ``RoomObserver`` finds them by comparing what it saw last with what the state is now.
 package enum RoomEvent: Hashable, Sendable {
     /// A process came into the room.
     case memberJoined(ProcessID)
@@ -15,10 +14,10 @@ package enum RoomEvent: Hashable, Sendable {
     case memberLeft(ProcessID)
     /// A member shows this name now.
     case profileChanged(ProcessID, name: String)
-    /// A session began.
-    case sessionStarted(SessionID)
+    /// A session began; this is how it was then, with nobody in it.
+    case sessionStarted(RoomSession)
     /// A session ended with all its participants; none of them gets an event of its own.
-    case sessionEnded(SessionID, EndReason)
+    case sessionEnded(SessionID, SessionEndReason)
     /// The session's activity was replaced.
     case activityChanged(SessionID, Activity)
     /// Capacity, lock or control changed.
@@ -30,7 +29,7 @@ package enum RoomEvent: Hashable, Sendable {
     /// A participant that was away is back, with its old identifier.
     case participantBack(SessionID, Participant)
     /// A participant is gone.
-    case participantLeft(SessionID, Participant, LeaveReason)
+    case participantLeft(SessionID, Participant, ParticipantLeaveReason)
     /// The lead went from one participant to another.
     case leadChanged(SessionID, old: ParticipantID?, new: ParticipantID?, LeadChange)
     /// Who may move the lead changed.
@@ -40,12 +39,10 @@ package enum RoomEvent: Hashable, Sendable {
     case valueChanged(SessionID, key: String, value: StoredValue?, by: ParticipantID?)
     /// The log holds a command that this version does not know; every session ended here.
     case upgradeNeeded(type: UInt16)
-    /// More happened than the queue holds: events were dropped, read the whole state again.
-    case overrun
 }
 
 /// Why a session ended.
-package enum EndReason: Hashable, Sendable {
+package enum SessionEndReason: Hashable, Sendable {
     /// A process ended it for all.
     case ended(by: ProcessID)
     /// The last participant is gone.
@@ -61,7 +58,7 @@ package enum EndReason: Hashable, Sendable {
 }
 
 /// Why a participant is gone.
-package enum LeaveReason: Hashable, Sendable {
+package enum ParticipantLeaveReason: Hashable, Sendable {
     /// It left.
     case left
     /// Its process left the room, or was started anew.
@@ -88,42 +85,4 @@ package enum LeadChange: Hashable, Sendable {
     case mode
     /// It changed while this process did not follow the log.
     case unobserved
-}
-
-/// Events that wait to be taken, bounded in number and in bytes.
-struct EventQueue: Sendable {
-    private var events: [RoomEvent] = []
-    private var byteCount = 0
-    private var isOverrun = false
-
-    var isEmpty: Bool { events.isEmpty && !isOverrun }
-
-    mutating func append(_ event: RoomEvent) {
-        guard !isOverrun else { return }
-        byteCount += event.byteCount
-        if events.count < SessionLimits.events, byteCount <= SessionLimits.eventBytes {
-            events.append(event)
-        } else {
-            events = []
-            byteCount = 0
-            isOverrun = true
-        }
-    }
-
-    mutating func take() -> [RoomEvent] {
-        defer { self = EventQueue() }
-        return isOverrun ? [.overrun] : events
-    }
-}
-
-extension RoomEvent {
-    /// The bytes that the event keeps alive beyond its own size.
-    fileprivate var byteCount: Int {
-        switch self {
-        case .valueChanged(_, let key, let value, _):
-            key.utf8.count + (value?.content.byteCount ?? 0)
-        case .activityChanged(_, let activity): activity.byteCount
-        default: 0
-        }
-    }
 }

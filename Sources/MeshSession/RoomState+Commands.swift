@@ -1,14 +1,15 @@
+import MeshConsensus
 import MeshWire
 
 extension RoomState {
     /// Does what `command` asks, or throws before it changed anything.
     mutating func perform(
         _ command: RoomCommand,
-        from record: CommandRecord,
+        from record: Command,
         at position: Position
     ) throws(CommandRefusal) -> CommandResult {
-        let origin = record.origin
-        guard let member = memberIndex(origin) else { throw .notMember }
+        guard let member = memberIndex(record.origin) else { throw .notMember }
+        let origin = members[member].process
 
         // Commands that need no session.
         switch command {
@@ -29,7 +30,12 @@ extension RoomState {
             try end(sessionAt: index, isExpiry: isExpiry, by: origin)
             return .done
         case .join:
-            return try join(sessionAt: index, record, at: position)
+            return try join(
+                sessionAt: index,
+                members[member],
+                sequence: record.sequence,
+                at: position
+            )
         case .expire(let participant):
             try expire(participant, sessionAt: index, by: origin)
             return .done
@@ -103,7 +109,7 @@ extension RoomState {
         )
         let index = sessions.firstIndex { id < $0.id } ?? sessions.count
         sessions.insert(session, at: index)
-        events.append(.sessionStarted(id))
+        events.append(.sessionStarted(session))
     }
 
     /// By the leader alone, and while nobody ever joined, if it is an expiry; else by control.
@@ -125,7 +131,7 @@ extension RoomState {
         end(sessionAt: index, isExpiry ? .expired : .ended(by: origin))
     }
 
-    mutating func end(sessionAt index: Int, _ reason: EndReason) {
+    mutating func end(sessionAt index: Int, _ reason: SessionEndReason) {
         let session = sessions.remove(at: index)
         events.append(.sessionEnded(session.id, reason))
     }
@@ -133,14 +139,15 @@ extension RoomState {
     /// Capacity, lock and ban are decided here, so that no race breaks them.
     private mutating func join(
         sessionAt index: Int,
-        _ record: CommandRecord,
+        _ member: RoomMember,
+        sequence: UInt64,
         at position: Position
     ) throws(CommandRefusal) -> CommandResult {
         let session = sessions[index]
-        if let present = session.participant(of: record.origin) {
+        if let present = session.participant(of: member.process) {
             throw .alreadyJoined(present.id)
         }
-        guard !session.bans.contains(record.origin.nodeID) else { throw .banned }
+        guard !session.bans.contains(member.process.nodeID) else { throw .banned }
         guard !session.options.isLocked else { throw .locked }
         let capacity = min(Int(session.options.capacity), Limits.participants)
         guard session.participants.count < capacity else {
@@ -152,13 +159,13 @@ extension RoomState {
         let participant = Participant(
             id: participantID(
                 session: session.id,
-                process: record.origin,
-                sequence: record.sequence
+                process: member.process,
+                sequence: sequence
             ),
             number: number,
-            process: record.origin,
+            process: member.process,
             joinedAt: position,
-            isPresent: member(record.origin)?.isPresent ?? false
+            isPresent: member.isPresent
         )
         guard session.participant(participant.id) == nil else { throw .invalid }
         sessions[index].nextNumber = next

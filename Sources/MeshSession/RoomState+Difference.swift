@@ -1,35 +1,36 @@
 import MeshWire
 
-extension RoomState {
-    /// Queues the events that lead from `old` to this state.
-    ///
-    /// What left comes before what came, so that nobody is seen twice; both are sorted.
-    mutating func appendDifference(from old: RoomState) {
-        if let upgradeNeeded, old.upgradeNeeded == nil {
+/// The events that lead from one state to another, where nobody recorded them.
+///
+/// What left comes before what came, so that nobody is seen twice; both are sorted.
+struct RoomDifference {
+    private(set) var events: [RoomEvent] = []
+
+    init(from old: RoomState, to new: RoomState) {
+        if let upgradeNeeded = new.upgradeNeeded, old.upgradeNeeded == nil {
             events.append(.upgradeNeeded(type: upgradeNeeded))
         }
-        let sessions = sessions
-        for session in old.sessions where self.session(session.id) == nil {
+        for session in old.sessions where new.session(session.id) == nil {
             events.append(.sessionEnded(session.id, .unobserved))
         }
-        for member in old.members where self.member(member.process) == nil {
+        for member in old.members where new.member(member.process) == nil {
             events.append(.memberLeft(member.process))
         }
-        for member in members { appendDifference(of: member, from: old.member(member.process)) }
-        for session in sessions {
+        for member in new.members { append(member, from: old.member(member.process)) }
+        for session in new.sessions {
             if let before = old.session(session.id), before.startedAt == session.startedAt {
-                appendDifference(of: session, from: before)
+                append(session, from: before)
             } else {
                 if old.session(session.id) != nil {
                     events.append(.sessionEnded(session.id, .unobserved))
                 }
-                events.append(.sessionStarted(session.id))
-                appendDifference(of: session, from: session.empty)
+                events.append(.sessionStarted(session.started))
+                append(session, from: session.started)
             }
         }
     }
 
-    private mutating func appendDifference(of member: RoomMember, from old: RoomMember?) {
+    private mutating func append(_ member: RoomMember, from old: RoomMember?) {
         if let old {
             if old.isPresent != member.isPresent {
                 events.append(
@@ -45,7 +46,7 @@ extension RoomState {
         }
     }
 
-    private mutating func appendDifference(of session: RoomSession, from old: RoomSession) {
+    private mutating func append(_ session: RoomSession, from old: RoomSession) {
         let id = session.id
         if session.activity != old.activity {
             events.append(.activityChanged(id, session.activity))
@@ -71,11 +72,11 @@ extension RoomState {
         if session.lead != old.lead {
             events.append(.leadChanged(id, old: old.lead, new: session.lead, .unobserved))
         }
-        appendDifference(of: session.values, in: id, from: old.values)
+        append(session.values, in: id, from: old.values)
     }
 
-    private mutating func appendDifference(
-        of values: ValueTable,
+    private mutating func append(
+        _ values: ValueTable,
         in id: SessionID,
         from old: ValueTable
     ) {
@@ -91,7 +92,7 @@ extension RoomState {
 
 extension RoomSession {
     /// The session as it was when it started: nobody in it, no values.
-    fileprivate var empty: RoomSession {
+    fileprivate var started: RoomSession {
         RoomSession(
             id: id,
             initiator: initiator,

@@ -61,7 +61,7 @@ extension RoomState {
     mutating func remove(
         _ id: ParticipantID,
         fromSessionAt index: Int,
-        _ reason: LeaveReason
+        _ reason: ParticipantLeaveReason
     ) {
         guard let place = sessions[index].participants.firstIndex(where: { $0.id == id }) else {
             preconditionFailure("a participant that is removed is there: \(id)")

@@ -1,17 +1,14 @@
 package import MeshWire
 
 extension RoomState {
-    /// Takes a view over: who is in it, who leads it, who left for good.
-    ///
-    /// Members out of the view are away and so are their participants; those in it are back. A
-    /// process that left, or whose node is in the view with a new incarnation, is gone at once
-    /// with its participants: nothing of a former life is inherited (`30-consensus.md` D9).
+    /// The view's members, its leader's tag and who left; what ``install(_:departed:at:)`` does.
     package mutating func install(
         members present: [ProcessID],
         leader: UInt64,
         departed: [ProcessID],
         at position: Position
     ) {
+        begin(at: position)
         guard upgradeNeeded == nil else { return }
         self.leader = leader
         let present = present.sorted()

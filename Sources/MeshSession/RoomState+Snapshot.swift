@@ -33,13 +33,14 @@ extension RoomState {
         return writer.bytes
     }
 
-    /// Takes over the state that `snapshot` holds, and queues the events that lead to it.
+    /// Takes over the state that `snapshot` holds.
     ///
     /// Throws without a change if the bytes are not canonical or break a limit.
-    package mutating func restore(from snapshot: [UInt8]) throws(WireError) {
+    package mutating func restore(from snapshot: RawSpan) throws(WireError) {
         var restored = RoomState(digest: digest)
-        var reader = ByteReader(snapshot.raw)
-        guard try reader.read(UInt8.self) == 1 else { throw .unknownType(snapshot[0], at: 0) }
+        var reader = ByteReader(snapshot)
+        let version: UInt8 = try reader.read()
+        guard version == 1 else { throw .unknownType(version, at: 0) }
         if try reader.readFlag() { restored.upgradeNeeded = try reader.read(UInt16.self) }
         restored.leader = try reader.read()
         let most = Limits.members + SessionLimits.absentMembers
@@ -68,8 +69,8 @@ extension RoomState {
         guard restored.byteCount <= SessionLimits.stateBytes else {
             throw .overLimit(UInt64(restored.byteCount), at: reader.offset)
         }
-        restored.events = events
-        restored.appendDifference(from: self)
+        restored.position = nil
+        restored.events.removeAll()
         self = restored
     }
 }

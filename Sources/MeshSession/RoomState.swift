@@ -1,12 +1,12 @@
+package import MeshConsensus
 package import MeshWire
 
 /// The room's replicated state: members, sessions, participants, values.
 ///
 /// A deterministic machine behind the log (`30-consensus.md` D5, §12). Every replica applies the
 /// same entries in the same order and so has the same state, gives the same results and the same
-/// snapshot bytes. It has three inlets, ``apply(_:at:)``, ``install(members:leader:departed:at:)``
-/// and ``restore(from:)``, and shows what changed as ``RoomEvent``s, which its owner takes after
-/// each.
+/// snapshot bytes. It has three inlets, ``apply(_:at:)``, ``install(_:departed:at:)`` and
+/// ``restore(from:)``. A ``RoomObserver`` tells what changed.
 ///
 /// An entry of a type that this version does not know stops the machine (``upgradeNeeded``): what
 /// comes after it could mean anything.
@@ -20,21 +20,16 @@ package struct RoomState: Sendable {
     /// The type that this version does not know, if the log held one; nothing is applied any more.
     package internal(set) var upgradeNeeded: UInt16?
 
-    var events = EventQueue()
+    /// The last entry that was applied; `nil` from a restore to the next one.
+    package internal(set) var position: Position? = .zero
+
+    var events = RecentEvents()
     let digest: @Sendable ([UInt8]) -> Digest
 
     /// The state of a room that was just made; `digest` is the room's hash of 32 bytes.
     package init(digest: @escaping @Sendable ([UInt8]) -> Digest) {
         self.digest = digest
     }
-
-    /// Takes what changed since the last call.
-    package mutating func takeEvents() -> [RoomEvent] {
-        events.take()
-    }
-
-    /// Whether ``takeEvents()`` has something to give.
-    package var hasEvents: Bool { !events.isEmpty }
 
     /// The session of this name.
     package func session(_ id: SessionID) -> RoomSession? {
@@ -67,7 +62,8 @@ package struct RoomState: Sendable {
     ///
     /// A refused command changes nothing. Bytes that are no command are refused as well, alike on
     /// every replica; nothing traps.
-    package mutating func apply(_ record: CommandRecord, at position: Position) -> CommandResult {
+    package mutating func result(of record: Command, at position: Position) -> CommandResult {
+        begin(at: position)
         if let type = upgradeNeeded { return .refused(.upgradeNeeded(type: type)) }
         let command: RoomCommand
         do {
@@ -97,6 +93,11 @@ package struct RoomState: Sendable {
         events.append(.upgradeNeeded(type: type))
     }
 
+    mutating func begin(at position: Position) {
+        self.position = position
+        events.begin(at: position)
+    }
+
     /// The bytes of all sessions.
     var byteCount: Int { sessions.reduce(0) { $0 + $1.byteCount } }
 
@@ -107,48 +108,55 @@ package struct RoomState: Sendable {
     func memberIndex(_ process: ProcessID) -> Int? {
         members.firstIndex { $0.process == process }
     }
+
+    func memberIndex(_ origin: Origin) -> Int? {
+        members.firstIndex { Origin($0.process) == origin }
+    }
 }
 
-/// A command as the log holds it, without its signature: who asks what.
-package struct CommandRecord: Hashable, Sendable {
-    /// The number of the command.
-    package var type: UInt16
-    /// The session it speaks of; ``SessionID/zero`` for the room.
-    package var session: SessionID
-    /// What ``RoomCommand`` decodes.
-    package var payload: [UInt8]
-    /// The process that signed it.
-    package var origin: ProcessID
-    /// The origin's count of its commands.
-    package var sequence: UInt64
+extension RoomState: StateMachine {
+    /// Applies one command and answers with the bytes of its ``CommandResult``.
+    package mutating func apply(_ command: Command, at position: Position) -> [UInt8] {
+        result(of: command, at: position).encoded
+    }
 
-    /// The record of `command`.
+    /// Takes a committed view over: who is in it, who leads it, who left for good.
+    ///
+    /// Members out of the view are away and so are their participants; those in it are back. A
+    /// process that left, or whose node is in the view with a new incarnation, is gone at once
+    /// with its participants: nothing of a former life is inherited (`30-consensus.md` D9).
+    package mutating func install(_ view: View, departed: [ProcessID], at position: Position) {
+        install(
+            members: view.members.map(\.process),
+            leader: view.epoch.proposer,
+            departed: departed,
+            at: position
+        )
+    }
+}
+
+extension Command {
+    /// The record of a command of the room's state; whoever signs it sets the signature.
+    ///
+    /// `session` is ``SessionID/zero`` for ``RoomCommand/setProfile(name:)``.
     package init(
         _ command: RoomCommand,
         session: SessionID = .zero,
-        origin: ProcessID,
-        sequence: UInt64
+        level: WriteLevel = .majority,
+        requiresPrimary: Bool = false,
+        origin: Origin,
+        sequence: UInt64,
+        acknowledgedUpTo: UInt64 = 0
     ) {
         self.init(
             type: command.type.rawValue,
-            session: session,
-            payload: command.payload,
+            level: level,
+            requiresPrimary: requiresPrimary,
             origin: origin,
-            sequence: sequence
+            sequence: sequence,
+            acknowledgedUpTo: acknowledgedUpTo,
+            session: session,
+            payload: command.payload
         )
-    }
-
-    package init(
-        type: UInt16,
-        session: SessionID,
-        payload: [UInt8],
-        origin: ProcessID,
-        sequence: UInt64
-    ) {
-        self.type = type
-        self.session = session
-        self.payload = payload
-        self.origin = origin
-        self.sequence = sequence
     }
 }

@@ -8,6 +8,12 @@ package struct StoredValue: Hashable, Sendable {
     package var version: Position
     /// The participant that wrote it last; it may be gone.
     package var author: ParticipantID
+
+    package init(content: ValueContent, version: Position, author: ParticipantID) {
+        self.content = content
+        self.version = version
+        self.author = author
+    }
 }
 
 /// What a value is.
