@@ -1,0 +1,17 @@
+import CLinux
+
+/// What keeps a process's memory, and so its keys, from others of the same user.
+package enum ProcessHardening {
+    /// Forbids core files, and in release builds also `ptrace` and `/proc/PID/mem`.
+    ///
+    /// A debug build stays open to debuggers. Answers whether the kernel agreed.
+    @discardableResult
+    package static func apply() -> Bool {
+        let isCoreForbidden = linux_forbid_core() >= 0
+        #if DEBUG
+        return isCoreForbidden
+        #else
+        return linux_forbid_ptrace() >= 0 && isCoreForbidden
+        #endif
+    }
+}
