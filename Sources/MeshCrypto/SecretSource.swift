@@ -4,6 +4,8 @@ package import MeshWire
 package protocol SecretSource: Sendable {
     /// Fills all of `bytes` with random bytes.
     mutating func fill(_ bytes: inout MutableRawSpan)
+    /// A source of its own for a part of the program: the two never give the same bytes.
+    mutating func fork() -> any SecretSource
 }
 
 /// The system's generator, for everything real.
@@ -13,6 +15,8 @@ package struct SystemSecrets: SecretSource {
     package mutating func fill(_ bytes: inout MutableRawSpan) {
         Sodium.fillRandom(&bytes)
     }
+
+    package mutating func fork() -> any SecretSource { self }
 }
 
 /// A generator that repeats for the same seed: for the simulator and for tests, never for a real node.
@@ -27,6 +31,8 @@ package struct SeededSecrets: SecretSource {
         writer.write(seed)
         key = Hash.plain(writer.bytes.raw, outputBytes: 32)
     }
+
+    package mutating func fork() -> any SecretSource { SeededSecrets(seed: word()) }
 
     package mutating func fill(_ bytes: inout MutableRawSpan) {
         var offset = 0

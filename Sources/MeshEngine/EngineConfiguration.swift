@@ -1,0 +1,50 @@
+package import MeshConsensus
+package import MeshTransport
+import MeshWire
+
+/// What an engine is told at its start.
+package struct EngineConfiguration: Sendable {
+    /// The name other members see, at most 64 bytes of UTF-8; empty for none.
+    package var displayName: String
+    /// Random, new at each start; a node never repeats one.
+    package var incarnation: UInt64
+    /// Of the chance that needs no secrecy: jitter, staggering.
+    package var seed: UInt64
+    /// Whether this machine has AES in hardware; asked once, outside.
+    package var hardwareAES: Bool
+    /// The UDP port of the data socket, which beacons announce.
+    package var dataPort: UInt16
+    /// Unix time at the clock's origin, in seconds: what beacons tell the time by.
+    package var unixOrigin: Int64 = 0
+    /// How fit this machine is to lead, 0 to 255: mains, wired, memory.
+    package var ability: UInt8 = 128
+    /// The transport's limits and times.
+    package var endpoint = EndpointConfiguration()
+    /// Adapts the consensus of a room, whose identifier stands in it already.
+    package var consensus: @Sendable (inout ConsensusConfiguration) -> Void = { _ in }
+
+    /// How long a typed code or a link is tried before `notFound` (`10-security.md` §7).
+    package var joinTimeout: Duration = .seconds(10)
+    /// How long an admitted guest may take to become a member.
+    package var admissionTimeout: Duration = .seconds(15)
+    /// How long a node that comes back looks for members before it goes on alone.
+    ///
+    /// Beacons are sent every 200 ms then, so a room in reach is found well within.
+    package var resumeWindow: Duration = .milliseconds(2500)
+    /// How long an absent participant is kept (`30-consensus.md` §5).
+    package var grace: Duration = Limits.grace
+
+    package init(
+        displayName: String = "",
+        incarnation: UInt64,
+        seed: UInt64,
+        hardwareAES: Bool = false,
+        dataPort: UInt16
+    ) {
+        self.displayName = displayName
+        self.incarnation = incarnation
+        self.seed = seed
+        self.hardwareAES = hardwareAES
+        self.dataPort = dataPort
+    }
+}

@@ -1,0 +1,69 @@
+package import MeshConsensus
+package import MeshTransport
+package import MeshWire
+
+/// A node's state in figures, for people and scripts; holds no secret.
+package struct EngineStatus: Sendable {
+    package var process: ProcessID
+    package var phase: RoomPhase
+    /// The room's name; empty if nobody told it.
+    package var roomName: String
+    package var view: ViewSummary?
+    package var role: Role?
+    package var applied: Position?
+    package var head: Position?
+    package var links: [LinkStatus]
+    package var openInvites: Int
+    package var endpoint: EndpointStatistics
+    package var lanes: LaneStatistics
+    package var discovery: DiscoveryStatistics
+    package var consensus: ConsensusStatistics?
+}
+
+/// One pair in figures.
+package struct LinkStatus: Sendable {
+    package var process: ProcessID
+    package var address: SocketAddress
+    package var transport: TransportStatistics?
+    /// When something was last heard.
+    package var lastHeard: Instant?
+}
+
+extension Engine {
+    /// The state in figures.
+    package var status: EngineStatus {
+        EngineStatus(
+            process: process,
+            phase: membership.phase,
+            roomName: membership.record?.name ?? "",
+            view: summary,
+            role: consensus?.role,
+            applied: consensus?.applied,
+            head: consensus?.head,
+            links: links.map {
+                LinkStatus(
+                    process: $0.process,
+                    address: endpoint.address(of: $0.process.nodeID) ?? $0.address,
+                    transport: endpoint.statistics(of: $0.process.nodeID),
+                    lastHeard: endpoint.lastHeard(of: $0.process.nodeID)
+                )
+            },
+            openInvites: endpoint.openInvites.count,
+            endpoint: endpoint.statistics,
+            lanes: lanes.statistics,
+            discovery: discovery.statistics,
+            consensus: consensus?.statistics
+        )
+    }
+}
+
+extension Membership {
+    /// The phase as the application sees it.
+    var phase: RoomPhase {
+        switch self {
+        case .none: .none
+        case .searching, .entering, .resuming: .connecting
+        case .member, .leaving: .joined
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import MeshSession
+import MeshTransport
+import MeshWire
+
+extension SessionLanes {
+    /// Takes a message that a pair delivered.
+    mutating func receive(
+        _ message: ReceivedMessage,
+        from nodeID: NodeID,
+        local: ProcessID,
+        room: RoomState,
+        now: Instant
+    ) {
+        guard let name = SessionChannelName(message.name) else {
+            statistics.malformed += 1
+            return
+        }
+        let held = Held(
+            name: name,
+            lane: message.lane,
+            key: message.key,
+            bytes: message.bytes,
+            until: now + Self.heldTime
+        )
+        let index = index(of: nodeID)
+        // Behind a message that waits, the others wait too: order holds.
+        if peers[index].held.isEmpty, deliver(held, from: nodeID, local: local, room: room) {
+            return
+        }
+        let kept = withPeer(at: index) { $0.held.append(held, byteCount: held.bytes.count) }
+        if !kept { statistics.heldOverflow += 1 }
+    }
+
+    /// Looks at early messages again, after the room's state changed.
+    mutating func release(local: ProcessID, room: RoomState) {
+        for index in peers.indices {
+            while let first = peers[index].held.first,
+                deliver(first, from: peers[index].nodeID, local: local, room: room)
+            {
+                withPeer(at: index) { _ = $0.held.removeFirst() }
+            }
+        }
+    }
+
+    /// Delivers or drops a message; `false` if the room's state must catch up first.
+    private mutating func deliver(
+        _ held: Held,
+        from nodeID: NodeID,
+        local: ProcessID,
+        room: RoomState
+    ) -> Bool {
+        var reader = ByteReader(held.bytes.raw)
+        let envelope: Envelope
+        do {
+            envelope = try Envelope(reading: &reader)
+        } catch {
+            statistics.malformed += 1
+            return true
+        }
+        guard let session = room.session(held.name.session) else { return false }
+        guard let target = session.participant(of: local) else {
+            // Our own join may not be applied yet; an older participation never comes back.
+            return envelope.target >= UInt64(session.nextNumber) ? false : drop(\.misdirected)
+        }
+        guard envelope.target == UInt64(target.number) else {
+            return envelope.target > UInt64(target.number) ? false : drop(\.misdirected)
+        }
+        guard envelope.source < UInt64(session.nextNumber) else { return false }
+        guard let number = UInt32(exactly: envelope.source),
+            let source = session.participant(number: number)
+        else { return drop(\.misdirected) }
+        guard source.process.nodeID == nodeID else { return drop(\.forged) }
+        statistics.delivered += 1
+        let payload = Array(held.bytes.dropFirst(reader.offset))
+        events.append(
+            .message(
+                InboundMessage(
+                    session: held.name.session,
+                    from: source.id,
+                    channel: held.name.name,
+                    lane: held.lane,
+                    key: held.key,
+                    payload: payload
+                )
+            )
+        )
+        return true
+    }
+
+    private mutating func drop(
+        _ counter: WritableKeyPath<LaneStatistics, UInt64>
+    ) -> Bool {
+        statistics[keyPath: counter] += 1
+        return true
+    }
+}

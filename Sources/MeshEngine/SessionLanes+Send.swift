@@ -1,0 +1,271 @@
+import MeshSession
+import MeshTransport
+import MeshWire
+
+extension SessionLanes {
+    /// Takes a message from the application and gives it to the pair of each recipient.
+    ///
+    /// The addressed set is fixed here. Without any recipient the message counts as accepted and done.
+    mutating func submit(
+        _ message: OutboundMessage,
+        request: RequestID,
+        from local: ProcessID,
+        room: RoomState,
+        endpoint: inout Endpoint,
+        now: Instant
+    ) {
+        let session = room.session(message.session)
+        guard let session, let sender = session.participant(of: local) else {
+            return refuse(message, request: request, .notActive)
+        }
+        let addressed: [ParticipantID] =
+            switch message.recipients {
+            case .all: session.participants.map(\.id)
+            case .only(let chosen): chosen
+            }
+        let size = message.payload.count
+        guard size <= Self.messageBytes else {
+            // The fast lane's limit depends on the path, so the pair itself refuses there.
+            let reason = SendFailure.tooLarge(size: size, limit: Self.messageBytes)
+            return refuse(message, request: request, reason)
+        }
+        let recipients = addressed.filter { $0 != sender.id }
+        outstanding[request] = Outstanding(
+            // One more than the recipients, so that the request cannot end inside this loop.
+            unaccepted: recipients.count + 1,
+            pending: recipients.count + 1,
+            report: SendReport(delivered: [], failures: [])
+        )
+        let key = ChannelKey(
+            name: SessionChannelName(session: message.session, name: message.channel),
+            lane: message.lane,
+            priority: message.lane == .fast ? .normal : message.priority
+        )
+        let options = options(of: message, now: now)
+        for recipient in recipients {
+            let delivery = Delivery(
+                request: request,
+                session: message.session,
+                participant: recipient
+            )
+            guard let participant = session.participant(recipient) else {
+                accept(request)
+                finish(delivery, .notActive)
+                continue
+            }
+            let envelope = Envelope(
+                source: UInt64(sender.number),
+                target: UInt64(participant.number)
+            )
+            let waiting = Waiting(
+                delivery: delivery,
+                key: key,
+                bytes: envelope.encode(message.payload),
+                options: options,
+                expires: options.expires
+            )
+            submit(waiting, to: participant.process.nodeID, endpoint: &endpoint, now: now)
+        }
+        accept(request)
+        settle(request)
+    }
+
+    /// The most bytes of the application that one message carries.
+    static let messageBytes = Limits.messageBytes - Envelope.maximumBytes
+
+    private mutating func refuse(
+        _ message: OutboundMessage,
+        request: RequestID,
+        _ reason: SendFailure
+    ) {
+        var addressed: [ParticipantID] = []
+        if case .only(let chosen) = message.recipients { addressed = chosen }
+        let failures = addressed.map { SendReport.Failure(participant: $0, reason: reason) }
+        let report = SendReport(delivered: [], failures: failures, refusal: reason)
+        events.append(.sendOutcome(request, report))
+    }
+
+    private func options(of message: OutboundMessage, now: Instant) -> SendOptions {
+        SendOptions(
+            lane: message.lane,
+            isOrdered: message.ordered,
+            expires: message.expires.map { now + $0 },
+            key: message.lane == .fast ? message.key : 0,
+            isLatest: message.lane == .fast && message.latest && message.key != 0,
+            acknowledgesAtOnce: message.lane == .reliable && message.acknowledgeAtOnce,
+            reportsOutcome: message.lane == .reliable
+        )
+    }
+
+    /// Ends the request if every recipient's outcome was known before this call returned.
+    private mutating func settle(_ request: RequestID) {
+        guard var entry = outstanding[request] else { return }
+        entry.pending -= 1
+        guard entry.pending == 0 else {
+            outstanding[request] = entry
+            return
+        }
+        outstanding[request] = nil
+        events.append(.sendOutcome(request, entry.report))
+    }
+
+    private mutating func submit(
+        _ waiting: Waiting,
+        to nodeID: NodeID,
+        endpoint: inout Endpoint,
+        now: Instant
+    ) {
+        let index = index(of: nodeID)
+        let mustWait = !peers[index].isConnected || !peers[index].backlog.isEmpty
+        if waiting.key.lane == .fast || !mustWait {
+            // A fast message never waits behind reliable ones, nor for a pair.
+            guard peers[index].isConnected else {
+                accept(waiting.delivery.request)
+                finish(waiting.delivery, .notActive)
+                return
+            }
+            if hand(waiting, at: index, endpoint: &endpoint, now: now) { return }
+        }
+        let queued = withPeer(at: index) { peer in
+            if !peer.isConnected, peer.waitingSince == nil { peer.waitingSince = now }
+            return peer.backlog.append(waiting, byteCount: waiting.bytes.count)
+        }
+        if !queued {
+            accept(waiting.delivery.request)
+            finish(waiting.delivery, .backlogFull)
+        }
+    }
+
+    /// Gives a message to its pair; `false` if the pair has no room for it now.
+    private mutating func hand(
+        _ waiting: Waiting,
+        at index: Int,
+        endpoint: inout Endpoint,
+        now: Instant
+    ) -> Bool {
+        let nodeID = peers[index].nodeID
+        let delivery = waiting.delivery
+        do {
+            let channel = try channel(waiting.key, at: index, endpoint: &endpoint)
+            let token = try endpoint.send(
+                waiting.bytes,
+                on: channel,
+                to: nodeID,
+                options: waiting.options,
+                now: now
+            )
+            accept(delivery.request)
+            if waiting.options.reportsOutcome {
+                withPeer(at: index) { $0.tokens[token] = delivery }
+            } else {
+                finish(delivery, nil)
+            }
+            return true
+        } catch {
+            switch error {
+            case .refused(.wouldBlock) where waiting.key.lane == .reliable:
+                return false
+            case .refused(.wouldBlock), .refused(.channelLimit):
+                accept(delivery.request)
+                finish(delivery, .backlogFull)
+            case .refused(.closed), .notConnected:
+                accept(delivery.request)
+                finish(delivery, .peerLost)
+            case .refused(.tooLarge(let size, let limit)):
+                accept(delivery.request)
+                finish(delivery, .tooLarge(size: size, limit: limit))
+            }
+            return true
+        }
+    }
+
+    private mutating func channel(
+        _ key: ChannelKey,
+        at index: Int,
+        endpoint: inout Endpoint
+    ) throws(LaneError) -> ChannelNumber {
+        if let channel = peers[index].channels[key] { return channel }
+        let trafficClass: TrafficClass =
+            switch (key.lane, key.priority) {
+            case (.fast, _): .fast
+            case (.reliable, .high): .high
+            case (.reliable, .normal): .normal
+            case (.reliable, .low): .low
+            }
+        let channel = try endpoint.openChannel(
+            to: peers[index].nodeID,
+            name: key.name.bytes,
+            class: trafficClass
+        )
+        withPeer(at: index) { $0.channels[key] = channel }
+        return channel
+    }
+
+    /// Gives waiting messages of a node to its pair, as long as the pair takes them.
+    mutating func drain(_ nodeID: NodeID, endpoint: inout Endpoint, now: Instant) {
+        let index = index(of: nodeID)
+        while peers[index].isConnected, let waiting = peers[index].backlog.first {
+            if let expires = waiting.expires, expires <= now {
+                accept(waiting.delivery.request)
+                finish(waiting.delivery, .expired)
+            } else if !hand(waiting, at: index, endpoint: &endpoint, now: now) {
+                return
+            }
+            withPeer(at: index) { _ = $0.backlog.removeFirst() }
+        }
+    }
+
+    /// What a pair says about a message it took.
+    mutating func ended(_ token: SendToken, _ outcome: SendOutcome, of nodeID: NodeID) {
+        let index = index(of: nodeID)
+        guard let delivery = withPeer(at: index, { $0.tokens.removeValue(forKey: token) }) else {
+            return
+        }
+        switch outcome {
+        case .delivered: finish(delivery, nil)
+        case .expired: finish(delivery, .expired)
+        case .cancelled: finish(delivery, .cancelled)
+        case .peerLost: finish(delivery, .peerLost)
+        }
+    }
+
+    /// Gives up whatever of `request` has not arrived.
+    mutating func cancel(_ request: RequestID, endpoint: inout Endpoint, now: Instant) {
+        withdraw(.cancelled, endpoint: &endpoint, now: now) { $0.request == request }
+    }
+
+    /// A participant is gone: what it did not get it never will.
+    mutating func participantLeft(
+        _ participant: ParticipantID,
+        endpoint: inout Endpoint,
+        now: Instant
+    ) {
+        withdraw(.left, endpoint: &endpoint, now: now) { $0.participant == participant }
+    }
+
+    private mutating func withdraw(
+        _ reason: SendFailure,
+        endpoint: inout Endpoint,
+        now: Instant,
+        where predicate: (Delivery) -> Bool
+    ) {
+        for index in peers.indices {
+            let queued = withPeer(at: index) { peer in
+                peer.backlog.removeAll { predicate($0.delivery) }
+            }
+            for waiting in queued {
+                accept(waiting.delivery.request)
+                finish(waiting.delivery, reason)
+            }
+            // order: by token, so that the CANCEL frames leave in one order everywhere
+            let sent = peers[index].tokens.filter { predicate($0.value) }.sorted { $0.key < $1.key }
+            for (token, delivery) in sent {
+                endpoint.cancel(token, to: peers[index].nodeID, now: now)
+                if reason == .left {
+                    withPeer(at: index) { $0.tokens[token] = nil }
+                    finish(delivery, reason)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+import MeshSession
+import MeshTransport
+import MeshWire
+
+/// Carries a session's messages over the pairs: which channel of which pair, for whom, and what
+/// became of them.
+///
+/// A message to a participant whose pair is not up yet waits in that node's backlog; a message from
+/// a participant whose join has not been applied here yet waits in that node's hold. Both are
+/// bounded in bytes and in time (`30-consensus.md` §12, gate; `40-groupactivities.md` §5).
+struct SessionLanes: Sendable {
+    /// What the lanes know of one node.
+    struct Peer: Sendable {
+        var nodeID: NodeID
+        var isConnected = false
+        /// Since when messages wait for a pair, if they do.
+        var waitingSince: Instant?
+        /// Channels opened on this pair, by what they carry.
+        var channels: [ChannelKey: ChannelNumber] = [:]
+        /// Sends that the pair has taken and not answered.
+        var tokens: [SendToken: Delivery] = [:]
+        /// Messages that wait for the pair or for room in its windows, oldest first.
+        var backlog: BoundedQueue<Waiting>
+        /// Messages that wait for the room's state, oldest first.
+        var held: BoundedQueue<Held>
+    }
+
+    /// What one channel of a pair carries.
+    struct ChannelKey: Hashable, Sendable {
+        var name: SessionChannelName
+        var lane: Lane
+        var priority: Priority
+    }
+
+    /// One message to one participant.
+    struct Delivery: Hashable, Sendable {
+        var request: RequestID
+        var session: SessionID
+        var participant: ParticipantID
+    }
+
+    /// A delivery that its pair could not take yet.
+    struct Waiting: Sendable {
+        var delivery: Delivery
+        var key: ChannelKey
+        var bytes: [UInt8]
+        var options: SendOptions
+        /// After this the message is not worth sending.
+        var expires: Instant?
+    }
+
+    /// A message that came before the state it needs.
+    struct Held: Sendable {
+        var name: SessionChannelName
+        var lane: Lane
+        var key: UInt64
+        var bytes: [UInt8]
+        var until: Instant
+    }
+
+    /// What is known of one request so far.
+    struct Outstanding: Sendable {
+        var unaccepted: Int
+        var pending: Int
+        var report: SendReport
+    }
+
+    /// The nodes, sorted.
+    private(set) var peers: [Peer] = []
+    /// The requests without an outcome; looked up, never walked.
+    var outstanding: [RequestID: Outstanding] = [:]
+    /// What the application should hear.
+    var events: [Event] = []
+    /// What was dropped and why.
+    var statistics = LaneStatistics()
+
+    /// Bytes and messages that may wait for one node (`40-groupactivities.md` §5).
+    static let backlogBytes = 8 << 20
+    static let backlogMessages = 8192
+    /// Bytes, messages and time that one node's early messages may wait (`30-consensus.md` §12).
+    static let heldBytes = 1 << 20
+    static let heldMessages = 1024
+    static let heldTime: Duration = .seconds(2)
+
+    /// When waiting messages must be looked at again.
+    var deadline: Instant? {
+        peers.lazy.compactMap { peer in
+            let hold = peer.held.first?.until
+            let lost = peer.isConnected ? nil : peer.waitingSince.map { $0 + Limits.grace }
+            return [hold, lost].compactMap { $0 }.min()
+        }.min()
+    }
+
+    /// Drops what waited too long.
+    mutating func advance(to now: Instant) {
+        for index in peers.indices {
+            while let first = peers[index].held.first, first.until <= now {
+                peers[index].held.removeFirst()
+                statistics.heldTooLong += 1
+            }
+            if !peers[index].isConnected, let since = peers[index].waitingSince,
+                now - since >= Limits.grace
+            {
+                failBacklog(at: index, .peerLost)
+                peers[index].waitingSince = nil
+            }
+        }
+    }
+
+    /// The position of `nodeID`, which gets one if it has none.
+    mutating func index(of nodeID: NodeID) -> Int {
+        let position = peers.firstIndex { !($0.nodeID < nodeID) } ?? peers.endIndex
+        if position < peers.endIndex, peers[position].nodeID == nodeID { return position }
+        let peer = Peer(
+            nodeID: nodeID,
+            backlog: BoundedQueue(bytes: Self.backlogBytes, count: Self.backlogMessages),
+            held: BoundedQueue(bytes: Self.heldBytes, count: Self.heldMessages)
+        )
+        peers.insert(peer, at: position)
+        return position
+    }
+
+    /// Changes what is known of the node at `index`.
+    mutating func withPeer<Result>(at index: Int, _ body: (inout Peer) -> Result) -> Result {
+        body(&peers[index])
+    }
+
+    /// A pair is up; `resumed` if its channels of before go on.
+    mutating func connected(_ nodeID: NodeID, resumed: Bool) {
+        let index = index(of: nodeID)
+        peers[index].isConnected = true
+        peers[index].waitingSince = nil
+        if !resumed {
+            peers[index].channels = [:]
+            peers[index].tokens = [:]
+        }
+    }
+
+    /// A pair is gone for good: what waited for it has failed.
+    mutating func disconnected(_ nodeID: NodeID) {
+        let index = index(of: nodeID)
+        let lost = peers[index].tokens.sorted { $0.key < $1.key }
+        for (_, delivery) in lost { finish(delivery, .peerLost) }
+        failBacklog(at: index, .peerLost)
+        peers.remove(at: index)
+    }
+
+    private mutating func failBacklog(at index: Int, _ reason: SendFailure) {
+        while let waiting = peers[index].backlog.removeFirst() {
+            accept(waiting.delivery.request)
+            finish(waiting.delivery, reason)
+        }
+    }
+
+    /// One recipient's pair has taken the message, or never will.
+    mutating func accept(_ request: RequestID) {
+        guard var entry = outstanding[request] else { return }
+        entry.unaccepted -= 1
+        outstanding[request] = entry
+        if entry.unaccepted == 0 { events.append(.accepted(request)) }
+    }
+
+    /// One recipient's outcome is known; `nil` if the message arrived.
+    mutating func finish(_ delivery: Delivery, _ failure: SendFailure?) {
+        guard var entry = outstanding[delivery.request] else { return }
+        if let failure {
+            entry.report.failures.append(
+                SendReport.Failure(participant: delivery.participant, reason: failure)
+            )
+        } else {
+            entry.report.delivered.append(delivery.participant)
+        }
+        entry.pending -= 1
+        if entry.pending == 0 {
+            outstanding[delivery.request] = nil
+            events.append(.sendOutcome(delivery.request, entry.report))
+        } else {
+            outstanding[delivery.request] = entry
+        }
+    }
+}
+
+/// What the lanes dropped, by reason.
+package struct LaneStatistics: Hashable, Sendable {
+    /// Messages whose envelope or channel made no sense.
+    package var malformed: UInt64 = 0
+    /// Messages whose source was not a participation of the sending node.
+    package var forged: UInt64 = 0
+    /// Messages to a participation of this node that is over, or to a session it is not in.
+    package var misdirected: UInt64 = 0
+    /// Early messages whose join did not come in time.
+    package var heldTooLong: UInt64 = 0
+    /// Early messages beyond the bound of their node.
+    package var heldOverflow: UInt64 = 0
+    /// Messages delivered to the application.
+    package var delivered: UInt64 = 0
+
+    package init() {}
+}
+
+/// A queue with a bound in elements and in bytes; removal from the front costs O(1) on average.
+struct BoundedQueue<Element: Sendable>: Sendable {
+    private var elements: [(element: Element, byteCount: Int)?] = []
+    private var start = 0
+    private(set) var byteCount = 0
+    private let byteLimit: Int
+    private let countLimit: Int
+
+    init(bytes: Int, count: Int) {
+        byteLimit = bytes
+        countLimit = count
+    }
+
+    var count: Int { elements.count - start }
+    var isEmpty: Bool { count == 0 }
+    var first: Element? { isEmpty ? nil : elements[start]?.element }
+
+    /// Appends unless a bound forbids it; one element of any size fits an empty queue.
+    mutating func append(_ element: Element, byteCount bytes: Int) -> Bool {
+        guard isEmpty || (count < countLimit && byteCount + bytes <= byteLimit) else {
+            return false
+        }
+        elements.append((element, bytes))
+        byteCount += bytes
+        return true
+    }
+
+    @discardableResult
+    mutating func removeFirst() -> Element? {
+        guard !isEmpty, let (element, bytes) = elements[start] else { return nil }
+        elements[start] = nil
+        start += 1
+        byteCount -= bytes
+        if start == elements.count {
+            elements.removeAll(keepingCapacity: true)
+            start = 0
+        } else if start > 64, start > elements.count / 2 {
+            elements.removeFirst(start)
+            start = 0
+        }
+        return element
+    }
+
+    /// Removes what fits `predicate`, in order, and returns it.
+    mutating func removeAll(where predicate: (Element) -> Bool) -> [Element] {
+        var removed: [Element] = []
+        var kept = Self(bytes: byteLimit, count: countLimit)
+        for case (let element, let bytes)? in elements[start...] {
+            if predicate(element) {
+                removed.append(element)
+            } else {
+                kept.elements.append((element, bytes))
+                kept.byteCount += bytes
+            }
+        }
+        self = kept
+        return removed
+    }
+}
