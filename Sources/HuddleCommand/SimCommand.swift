@@ -1,0 +1,208 @@
+import Foundation
+import MeshFaults
+import MeshSimulator
+import MeshWire
+import Synchronization
+
+/// `huddle sim`: seeds through the simulator, on all cores, printed in their order.
+enum SimCommand {
+    static let usage = """
+        usage: huddle sim --seeds A..B [--nodes N] [--time T] [--layer LAYER] [--json]
+               huddle sim --replay SEED [--nodes N] [--time T] [--layer LAYER]
+               huddle sim --figures [--seeds A..B]
+
+          --seeds A..B       run every seed from A to B; one number runs one seed
+          --replay SEED      run one seed and print every event
+          --figures          measure failover, heal and join times
+          --nodes N          nodes in each run, 1 to 16; drawn from the seed unless given
+          --time T           length of the phase with faults, such as 20s; drawn unless given
+          --policy available the partition policy
+          --layer LAYER      what is simulated: \(layers)
+          --jobs N           threads; as many as there are cores unless given
+          --json             one JSON object for each seed
+
+        exit: 0 every invariant held, 1 one was broken, 2 usage
+        """
+
+    private static var layers: String {
+        SimulatedLayer.allCases.map(\.rawValue).joined(separator: " or ")
+    }
+
+    /// Runs the command with the words behind `huddle sim`, and answers the exit code.
+    static func run(arguments: [String]) -> Int32 {
+        if arguments.contains("--help") || arguments.contains("-h") {
+            print(usage)
+            return 0
+        }
+        do {
+            let options = try SimOptions(arguments)
+            if let seed = options.replay { return replay(seed, options) }
+            return sweep(options)
+        } catch {
+            FileHandle.standardError.write(Data("huddle sim: \(error)\n\n\(usage)\n".utf8))
+            return 2
+        }
+    }
+
+    private static func replay(_ seed: UInt64, _ options: SimOptions) -> Int32 {
+        let report = options.layer.run(options.run(seed)) { print($0) }
+        print(SimReport.line(report))
+        guard report.violation != nil else { return 0 }
+        print(SimReport.failure(report, options))
+        return 1
+    }
+
+    private static func sweep(_ options: SimOptions) -> Int32 {
+        var failures = 0
+        var count = 0
+        forEachReport(options) { report in
+            count += 1
+            print(options.isJSON ? SimReport.json(report) : SimReport.line(report))
+            if report.violation != nil {
+                failures += 1
+                if !options.isJSON { print(SimReport.failure(report, options)) }
+            }
+        }
+        if !options.isJSON {
+            print(
+                "\(count) seeds, \(failures == 0 ? "every invariant held" : "\(failures) failed")"
+            )
+        }
+        return failures == 0 ? 0 : 1
+    }
+
+    /// Runs the seeds on all cores and hands the reports out in the order of the seeds.
+    private static func forEachReport(_ options: SimOptions, _ body: (RunReport) -> Void) {
+        let shared = Mutex(Progress(next: options.seeds.lowerBound))
+        let ready = DispatchSemaphore(value: 0)
+        for index in 0..<options.jobs {
+            let thread = Thread {
+                while let seed = shared.withLock({ $0.take(options.seeds.upperBound) }) {
+                    let report = options.layer.run(options.run(seed))
+                    shared.withLock { $0.done[seed] = report }
+                    ready.signal()
+                }
+            }
+            thread.name = "sim-\(index)"
+            thread.stackSize = 8 << 20
+            thread.start()
+        }
+        for seed in options.seeds {
+            var report = shared.withLock { $0.done.removeValue(forKey: seed) }
+            while report == nil {
+                ready.wait()
+                report = shared.withLock { $0.done.removeValue(forKey: seed) }
+            }
+            if let report { body(report) }
+        }
+    }
+
+    private struct Progress {
+        var next: UInt64
+        var done: [UInt64: RunReport] = [:]
+        var isExhausted = false
+
+        mutating func take(_ last: UInt64) -> UInt64? {
+            guard !isExhausted, next <= last else { return nil }
+            defer { if next == last { isExhausted = true } else { next += 1 } }
+            return next
+        }
+    }
+}
+
+/// What the user asked of `huddle sim`.
+struct SimOptions: Sendable {
+    /// A word that makes no sense, and what to write instead.
+    struct UsageError: Error, CustomStringConvertible {
+        var description: String
+    }
+
+    var seeds: ClosedRange<UInt64> = 1...100
+    var replay: UInt64?
+    var nodes: Int?
+    var time: Duration?
+    var layer = SimulatedLayer.consensus
+    var jobs = max(1, ProcessInfo.processInfo.activeProcessorCount)
+    var isJSON = false
+    var showsFigures = false
+
+    init(_ arguments: [String]) throws(UsageError) {
+        var words = arguments[...]
+        var hasTask = false
+        while let word = words.popFirst() {
+            func value() throws(UsageError) -> String {
+                guard let value = words.popFirst() else {
+                    throw UsageError(description: "\(word) needs a value")
+                }
+                return value
+            }
+            switch word {
+            case "--json": isJSON = true
+            case "--figures":
+                showsFigures = true
+                hasTask = true
+            case "--seeds":
+                seeds = try Self.range(value())
+                hasTask = true
+            case "--replay":
+                replay = try Self.number(value(), word, in: 0...UInt64.max)
+                hasTask = true
+            case "--nodes": nodes = try Int(Self.number(value(), word, in: 1...16))
+            case "--jobs": jobs = try Int(Self.number(value(), word, in: 1...256))
+            case "--time":
+                do {
+                    time = try FaultUnits.time(try value(), word)
+                } catch let error as FaultSyntaxError {
+                    throw UsageError(description: error.description)
+                } catch let error as UsageError {
+                    throw error
+                } catch {
+                    throw UsageError(description: "\(error)")
+                }
+            case "--policy":
+                let name = try value()
+                guard name == "available" else {
+                    throw UsageError(description: "--policy: `\(name)`: only available is built")
+                }
+            case "--layer":
+                let name = try value()
+                guard let known = SimulatedLayer(rawValue: name) else {
+                    let names = SimulatedLayer.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw UsageError(description: "--layer: `\(name)` is none of \(names)")
+                }
+                layer = known
+            default: throw UsageError(description: "unknown word `\(word)`")
+            }
+        }
+        guard hasTask else {
+            throw UsageError(description: "say what to do: --seeds, --replay or --figures")
+        }
+    }
+
+    /// The options of one seed's run.
+    func run(_ seed: UInt64) -> RunOptions {
+        RunOptions(seed: seed, nodes: nodes, duration: time)
+    }
+
+    private static func range(_ text: String) throws(UsageError) -> ClosedRange<UInt64> {
+        let parts = text.components(separatedBy: "..").map { UInt64($0) }
+        if parts.count == 1, let seed = parts[0] { return seed...seed }
+        guard parts.count == 2, let first = parts[0], let last = parts[1], first <= last else {
+            throw UsageError(description: "--seeds: `\(text)`: write A..B, such as 1..500")
+        }
+        return first...last
+    }
+
+    private static func number(
+        _ text: String,
+        _ word: String,
+        in range: ClosedRange<UInt64>
+    ) throws(UsageError) -> UInt64 {
+        guard let number = UInt64(text), range.contains(number) else {
+            throw UsageError(
+                description: "\(word): `\(text)` is no number from \(range.lowerBound) on"
+            )
+        }
+        return number
+    }
+}

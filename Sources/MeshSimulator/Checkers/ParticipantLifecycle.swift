@@ -1,0 +1,68 @@
+package import MeshWire
+
+/// A participant joins once, leaves at most once, and is silent afterwards (§15, 12 and 14).
+///
+/// Seen with the eyes of one process; a process that was off the log may see a participant's join
+/// again when a merge or a snapshot replaced its state, which counts as a return.
+package struct ParticipantLifecycle: Sendable {
+    package static let invariant =
+        "a participant has one join and at most one leave event, and nothing is heard from it after"
+
+    private struct Sight: Hashable, Sendable {
+        var observer: Life
+        var participant: ParticipantID
+    }
+
+    private enum Phase: Sendable { case present, left }
+
+    private var phases: [Sight: Phase] = [:]
+    private var replaced: Set<Life> = []
+
+    package init() {}
+
+    /// The observer's state was replaced by a snapshot or an earlier checkpoint.
+    package mutating func replaceState(of observer: Life) {
+        replaced.insert(observer)
+    }
+
+    package mutating func join(
+        _ participant: ParticipantID,
+        seenBy observer: Life
+    ) throws(Violation) {
+        let sight = Sight(observer: observer, participant: participant)
+        switch phases[sight] {
+        case nil: break
+        case .left where replaced.contains(observer): break
+        case .left, .present:
+            throw Violation(Self.invariant, "\(observer) saw \(participant) join twice")
+        }
+        phases[sight] = .present
+    }
+
+    package mutating func leave(
+        _ participant: ParticipantID,
+        seenBy observer: Life
+    ) throws(Violation) {
+        let sight = Sight(observer: observer, participant: participant)
+        guard phases[sight] == .present else {
+            throw Violation(
+                Self.invariant,
+                "\(observer) saw \(participant) leave that was not there"
+            )
+        }
+        phases[sight] = .left
+    }
+
+    package func receive(
+        from participant: ParticipantID,
+        at observer: Life
+    ) throws(Violation) {
+        let sight = Sight(observer: observer, participant: participant)
+        guard phases[sight] == .present else {
+            throw Violation(
+                Self.invariant,
+                "\(observer) got a message of \(participant), which is not there"
+            )
+        }
+    }
+}

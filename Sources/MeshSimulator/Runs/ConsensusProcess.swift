@@ -1,0 +1,289 @@
+package import MeshConsensus
+package import MeshWire
+
+/// Consensus alone on the simulated network, with the least transport it can stand on.
+///
+/// Datagrams carry who sent them and a checksum instead of a seal; large messages go through
+/// ``LargeMessages``. Processes find each other by a hello to the discovery groups. Runs many times
+/// faster than the whole engine, so that the rules of views and logs see many more faults.
+package final class ConsensusProcess: SimulatedProcess {
+    /// What the workload asks for.
+    package enum Command {
+        /// Found the room.
+        case create
+        /// Become a member as soon as somebody is heard.
+        case join
+        /// Leave gracefully.
+        case leave
+        /// Do something to a register; answered by `.completed` with this number as the ticket.
+        case submit(RegisterMachine.Operation, register: UInt64, request: UInt64)
+        /// Read linearizably; answered by `.read`.
+        case read(request: UInt64)
+    }
+
+    /// What the process tells the workload.
+    package enum Event {
+        case consensus(ConsensusEvent)
+        case completed(request: UInt64, Result<Completion, SubmitError>)
+        case read(request: UInt64, Position)
+    }
+
+    /// The state machine under test.
+    package private(set) var consensus: Consensus<RegisterMachine>
+    /// This process.
+    package let process: ProcessID
+
+    private struct Peer {
+        var process: ProcessID
+        var address: SocketAddress
+        var lastHeard: Instant
+        var isReachable: Bool
+    }
+
+    private enum Kind: UInt8 { case hello = 0, welcome, control, fragment, acknowledgment }
+
+    /// The peers ever heard, sorted.
+    private var peers: [Peer] = []
+    private var large = LargeMessages()
+    private var outgoing: [(Destination, [UInt8])] = []
+    private var events: [Event] = []
+    private var wantsToJoin = false
+    private var nextHello: Instant
+    private var consensusDeadline: Instant?
+    private var tickets: [Ticket: UInt64] = [:]
+    private var sequence: UInt64 = 0
+
+    /// Silence after which a connection counts as lost, as the transport's grace.
+    private static let grace = Limits.grace
+    private static let helloPeriod = Duration.seconds(1)
+
+    /// The process number `incarnation` of `node`; all chance comes from `seed`.
+    package init(node: Int, incarnation: UInt32, seed: UInt64, now: Instant) {
+        var generator = SeededGenerator(seed: seed).stream(
+            "process",
+            UInt64(node) << 32 | UInt64(incarnation)
+        )
+        var identity = [UInt8](repeating: 0, count: 32)
+        identity[31] = UInt8(node & 255)
+        identity[30] = UInt8(node >> 8)
+        let random = generator.next()
+        var tag = SipHash()
+        tag.update(UInt64(node))
+        tag.update(random)
+        process = ProcessID(
+            nodeID: NodeID(identity) ?? .zero,
+            incarnation: random,
+            tag: tag.finish()
+        )
+        consensus = Consensus(
+            configuration: ConsensusConfiguration(room: .zero),
+            process: process,
+            ability: 0,
+            machine: RegisterMachine(),
+            digest: Self.digest,
+            verify: { _ in true },
+            seed: generator.next(),
+            now: now
+        )
+        nextHello = now
+    }
+
+    /// A fast digest of 32 bytes; a run needs no resistance against people.
+    private static func digest(_ bytes: [UInt8]) -> Digest {
+        var hash = SipHash()
+        hash.update(bytes.raw)
+        var writer = ByteWriter(capacity: 32)
+        for index in 0..<4 as Range<UInt64> {
+            hash.update(index)
+            writer.write(hash.finish())
+        }
+        return Digest(writer.bytes) ?? .zero
+    }
+
+    package func handle(command: Command, now: Instant) {
+        switch command {
+        case .create: consensus.create(now: now)
+        case .join:
+            wantsToJoin = true
+            for peer in peers where peer.isReachable { consensus.join(via: peer.process, now: now) }
+        case .leave: consensus.leave(now: now)
+        case .read(let request): tickets[consensus.read(.linearizable, now: now)] = request
+        case .submit(let operation, let register, let request):
+            sequence += 1
+            let command = MeshConsensus.Command(
+                type: 1,
+                origin: Origin(process),
+                sequence: sequence,
+                payload: RegisterMachine.payload(operation, register: register)
+            )
+            do {
+                tickets[try consensus.submit(command, now: now)] = request
+            } catch {
+                events.append(.completed(request: request, .failure(error)))
+            }
+        }
+        drain(now)
+    }
+
+    package func handleTimer(now: Instant) {
+        if nextHello <= now { sayHello(now) }
+        for index in peers.indices where peers[index].isReachable {
+            guard now - peers[index].lastHeard > Self.grace else { continue }
+            peers[index].isReachable = false
+            consensus.unreachable(peers[index].process, now: now)
+        }
+        consensus.advance(to: now)
+        drain(now)
+    }
+
+    package func handle(datagram: RawSpan, from sender: SocketAddress, now: Instant) {
+        // What is damaged or foreign is dropped, as an unauthentic packet would be.
+        try? receive(datagram, from: sender, now: now)
+        drain(now)
+    }
+
+    package func poll(
+        now: Instant,
+        into batch: inout DatagramBatch,
+        events: inout [Event]
+    ) -> Instant? {
+        drain(now)
+        for (tag, bytes) in large.due(now) { send(.fragment, bytes, toTag: tag) }
+        for (destination, bytes) in outgoing { batch.append(bytes, to: destination) }
+        outgoing.removeAll(keepingCapacity: true)
+        events.append(contentsOf: self.events)
+        self.events.removeAll(keepingCapacity: true)
+        let lost = peers.lazy.filter(\.isReachable).map { $0.lastHeard + Self.grace }.min()
+        return [nextHello, consensusDeadline, large.deadline, lost].compactMap { $0 }.min()
+    }
+
+    /// What the checkers see.
+    package func observation(of life: Life, hashingState: Bool) -> Observation {
+        Observation(
+            life: life,
+            tag: process.tag,
+            role: consensus.role,
+            promised: consensus.promised,
+            view: consensus.view,
+            commit: consensus.commit,
+            applied: consensus.applied,
+            head: consensus.head,
+            headHash: consensus.headHash,
+            appliedHash: consensus.appliedHash,
+            stateHash: hashingState ? SipHash.hash(consensus.machine.snapshot()) : nil
+        )
+    }
+
+    private func receive(
+        _ datagram: RawSpan,
+        from address: SocketAddress,
+        now: Instant
+    ) throws(WireError) {
+        guard datagram.byteCount > 8 else { throw .truncated(at: 0) }
+        let sealed = datagram.extracting(..<(datagram.byteCount - 8))
+        var trailer = ByteReader(datagram.extracting((datagram.byteCount - 8)...))
+        var checksum = SipHash()
+        checksum.update(sealed)
+        guard checksum.finish() == (try trailer.read(UInt64.self)) else { throw .invalid(at: 0) }
+        var reader = ByteReader(sealed)
+        guard let kind = Kind(rawValue: try reader.read()) else { throw .invalid(at: 0) }
+        let nodeID: NodeID = try reader.read()
+        let sender = ProcessID(
+            nodeID: nodeID,
+            incarnation: try reader.read(),
+            tag: try reader.read()
+        )
+        let receiver: UInt64 = try reader.read()
+        guard receiver == 0 || receiver == process.tag, sender != process else { return }
+        hear(sender, at: address, now: now)
+        switch kind {
+        case .hello: send(.welcome, [], to: sender, at: address)
+        case .welcome: break
+        case .control:
+            consensus.receive(try reader.readSpan(reader.remaining), from: sender, now: now)
+        case .fragment:
+            let (answer, message) = try large.receive(&reader, from: sender.tag)
+            send(.acknowledgment, answer, to: sender, at: address)
+            if let message { consensus.receive(message.raw, from: sender, now: now) }
+        case .acknowledgment: try large.acknowledge(&reader, from: sender.tag)
+        }
+    }
+
+    private func hear(_ sender: ProcessID, at address: SocketAddress, now: Instant) {
+        let place = peers.firstIndex { !($0.process < sender) } ?? peers.count
+        var isNew = place == peers.count || peers[place].process != sender
+        if isNew {
+            // A new life of a node takes over the connection of its predecessor.
+            for index in peers.indices
+            where peers[index].process.nodeID == sender.nodeID && peers[index].isReachable {
+                peers[index].isReachable = false
+                consensus.unreachable(peers[index].process, now: now)
+            }
+            let peer = Peer(process: sender, address: address, lastHeard: now, isReachable: true)
+            peers.insert(peer, at: place)
+        } else {
+            isNew = !peers[place].isReachable
+            peers[place].isReachable = true
+            peers[place].lastHeard = now
+            peers[place].address = address
+        }
+        if isNew {
+            consensus.reachable(sender, now: now)
+            if wantsToJoin, consensus.role == .joining { consensus.join(via: sender, now: now) }
+        }
+        consensus.heard(sender, now: now)
+    }
+
+    private func sayHello(_ now: Instant) {
+        nextHello = now + Self.helloPeriod
+        outgoing.append((.discovery, datagram(.hello, [], receiver: 0)))
+    }
+
+    private func drain(_ now: Instant) {
+        var output = ConsensusOutput()
+        consensusDeadline = consensus.poll(into: &output)
+        for message in output.messages {
+            if message.isLarge {
+                large.send(message.bytes, to: message.to.tag, now: now)
+            } else {
+                send(.control, message.bytes, toTag: message.to.tag)
+            }
+        }
+        for event in output.events {
+            switch event {
+            case .completed(let ticket, let result):
+                guard let request = tickets.removeValue(forKey: ticket) else { continue }
+                events.append(.completed(request: request, result))
+            case .readReady(let ticket, let position):
+                guard let request = tickets.removeValue(forKey: ticket) else { continue }
+                events.append(.read(request: request, position))
+            default: events.append(.consensus(event))
+            }
+        }
+    }
+
+    private func send(_ kind: Kind, _ body: [UInt8], toTag tag: UInt64) {
+        guard let peer = peers.first(where: { $0.process.tag == tag }) else { return }
+        send(kind, body, to: peer.process, at: peer.address)
+    }
+
+    private func send(_ kind: Kind, _ body: [UInt8], to peer: ProcessID, at address: SocketAddress)
+    {
+        outgoing.append((.address(address), datagram(kind, body, receiver: peer.tag)))
+    }
+
+    /// kind u8 · node 32 · incarnation u64 · tag u64 · receiver u64 · body · checksum u64
+    private func datagram(_ kind: Kind, _ body: [UInt8], receiver: UInt64) -> [UInt8] {
+        var writer = ByteWriter(capacity: body.count + 80)
+        writer.write(kind.rawValue)
+        writer.write(process.nodeID)
+        writer.write(process.incarnation)
+        writer.write(process.tag)
+        writer.write(receiver)
+        writer.write(body)
+        var checksum = SipHash()
+        checksum.update(writer.bytes.raw)
+        writer.write(checksum.finish())
+        return writer.bytes
+    }
+}

@@ -1,0 +1,118 @@
+import MeshWire
+
+/// The least reliable lane: fragments that are sent again until they are acknowledged.
+///
+/// Stands in for the transport where consensus is simulated alone.
+struct LargeMessages {
+    private struct Sending {
+        var to: UInt64
+        var number: UInt64
+        var fragments: [[UInt8]]
+        var missing: [Int]
+        var next: Instant
+        var attempts = 0
+    }
+
+    private struct Receiving {
+        var from: UInt64
+        var number: UInt64
+        var fragments: [[UInt8]?]
+    }
+
+    private var sending: [Sending] = []
+    private var receiving: [Receiving] = []
+    private var finished: [(from: UInt64, number: UInt64)] = []
+    private var number: UInt64 = 0
+
+    private static let fragmentBytes = 1000
+    private static let resend = Duration.milliseconds(40)
+    /// About 10 s; then the message is given up, as when a connection dies.
+    private static let attempts = 250
+    private static let remembered = 256
+
+    /// When something must be sent again.
+    var deadline: Instant? { sending.map(\.next).min() }
+
+    mutating func send(_ bytes: [UInt8], to tag: UInt64, now: Instant) {
+        number += 1
+        let fragments = stride(from: 0, to: max(1, bytes.count), by: Self.fragmentBytes).map {
+            Array(bytes[$0..<min(bytes.count, $0 + Self.fragmentBytes)])
+        }
+        sending.append(
+            Sending(
+                to: tag,
+                number: number,
+                fragments: fragments,
+                missing: Array(fragments.indices),
+                next: now
+            )
+        )
+    }
+
+    /// The fragments due now: number u64 · index u32 · count u32 · bytes.
+    mutating func due(_ now: Instant) -> [(tag: UInt64, bytes: [UInt8])] {
+        var result: [(UInt64, [UInt8])] = []
+        for place in sending.indices where sending[place].next <= now {
+            sending[place].next = now + Self.resend
+            sending[place].attempts += 1
+            for index in sending[place].missing.prefix(32) {
+                var writer = ByteWriter(capacity: Self.fragmentBytes + 16)
+                writer.write(sending[place].number)
+                writer.write(UInt32(index))
+                writer.write(UInt32(sending[place].fragments.count))
+                writer.write(sending[place].fragments[index])
+                result.append((sending[place].to, writer.bytes))
+            }
+        }
+        sending.removeAll { $0.attempts > Self.attempts }
+        return result
+    }
+
+    /// Takes a fragment; answers its acknowledgment, and the message if it is whole now.
+    mutating func receive(
+        _ reader: inout ByteReader,
+        from tag: UInt64
+    ) throws(WireError) -> (acknowledgment: [UInt8], message: [UInt8]?) {
+        let number: UInt64 = try reader.read()
+        let index = Int(try reader.read(UInt32.self))
+        let count = Int(try reader.read(UInt32.self))
+        guard index < count, count < 100_000 else { throw .invalid(at: 8) }
+        let bytes = try reader.readBytes(reader.remaining)
+        var writer = ByteWriter(capacity: 12)
+        writer.write(number)
+        writer.write(UInt32(index))
+        guard !finished.contains(where: { $0.from == tag && $0.number == number }) else {
+            return (writer.bytes, nil)
+        }
+        let place: Int
+        if let known = receiving.firstIndex(where: { $0.from == tag && $0.number == number }) {
+            place = known
+        } else {
+            place = receiving.count
+            let empty = [[UInt8]?](repeating: nil, count: count)
+            receiving.append(Receiving(from: tag, number: number, fragments: empty))
+            if receiving.count > Self.remembered { receiving.removeFirst() }
+        }
+        guard place < receiving.count, index < receiving[place].fragments.count else {
+            return (writer.bytes, nil)
+        }
+        receiving[place].fragments[index] = bytes
+        guard receiving[place].fragments.allSatisfy({ $0 != nil }) else {
+            return (writer.bytes, nil)
+        }
+        let message = receiving.remove(at: place).fragments.flatMap { $0 ?? [] }
+        finished.append((tag, number))
+        if finished.count > Self.remembered { finished.removeFirst() }
+        return (writer.bytes, message)
+    }
+
+    mutating func acknowledge(_ reader: inout ByteReader, from tag: UInt64) throws(WireError) {
+        let number: UInt64 = try reader.read()
+        let index = Int(try reader.read(UInt32.self))
+        guard let place = sending.firstIndex(where: { $0.to == tag && $0.number == number }) else {
+            return
+        }
+        sending[place].missing.removeAll { $0 == index }
+        if sending[place].missing.isEmpty { sending.remove(at: place) }
+    }
+}

@@ -1,0 +1,127 @@
+package import MeshConsensus
+package import MeshWire
+
+/// A small state machine for simulating consensus alone: numbered registers of numbers.
+///
+/// Payloads: kind u8 · register u64 · two numbers u64. 0 writes the second number, 1 does if the
+/// register holds the first, 2 adds the second. The result is the register's number before.
+package struct RegisterMachine: StateMachine {
+    /// What a command does to its register.
+    package enum Operation: Hashable, Sendable {
+        case write(UInt64)
+        case compareAndSet(expected: UInt64, UInt64)
+        case add(UInt64)
+    }
+
+    /// The registers that were ever written, sorted by their number.
+    package private(set) var registers: [(register: UInt64, value: UInt64)] = []
+    private var view = Epoch.zero
+    private var members: [UInt64] = []
+
+    package init() {}
+
+    /// The number in a register; zero if it was never written.
+    package func value(_ register: UInt64) -> UInt64 {
+        let place = place(register)
+        return place < registers.count && registers[place].register == register
+            ? registers[place].value : 0
+    }
+
+    /// The payload of a command that does `operation` to `register`.
+    package static func payload(_ operation: Operation, register: UInt64) -> [UInt8] {
+        var writer = ByteWriter()
+        let (kind, first, second): (UInt8, UInt64, UInt64) =
+            switch operation {
+            case .write(let value): (0, 0, value)
+            case .compareAndSet(let expected, let value): (1, expected, value)
+            case .add(let amount): (2, 0, amount)
+            }
+        writer.write(kind)
+        writer.write(register)
+        writer.write(first)
+        writer.write(second)
+        return writer.bytes
+    }
+
+    /// The operation and register of a payload.
+    package static func operation(
+        _ payload: [UInt8]
+    ) throws(WireError) -> (Operation, register: UInt64) {
+        var reader = ByteReader(payload.raw)
+        let kind: UInt8 = try reader.read()
+        let register: UInt64 = try reader.read()
+        let first: UInt64 = try reader.read()
+        let second: UInt64 = try reader.read()
+        switch kind {
+        case 0: return (.write(second), register)
+        case 1: return (.compareAndSet(expected: first, second), register)
+        case 2: return (.add(second), register)
+        default: throw .unknownType(kind, at: 0)
+        }
+    }
+
+    package mutating func apply(
+        _ command: MeshConsensus.Command,
+        at position: Position
+    ) -> [UInt8] {
+        guard let (operation, register) = try? Self.operation(command.payload) else {
+            // A payload that is no operation changes nothing on every replica alike.
+            return []
+        }
+        let before = value(register)
+        switch operation {
+        case .write(let value): set(register, value)
+        case .compareAndSet(let expected, let value):
+            if before == expected { set(register, value) }
+        case .add(let amount): set(register, before &+ amount)
+        }
+        var writer = ByteWriter()
+        writer.write(before)
+        return writer.bytes
+    }
+
+    package mutating func install(_ view: View, departed: [ProcessID], at position: Position) {
+        self.view = view.epoch
+        members = view.tags.sorted()
+    }
+
+    package func snapshot() -> [UInt8] {
+        var writer = ByteWriter()
+        writer.write(view)
+        writer.writeCount(members.count)
+        for tag in members { writer.write(tag) }
+        writer.writeCount(registers.count)
+        for (register, value) in registers {
+            writer.write(register)
+            writer.write(value)
+        }
+        return writer.bytes
+    }
+
+    package mutating func restore(from bytes: RawSpan) throws(WireError) {
+        var reader = ByteReader(bytes)
+        view = Epoch(counter: try reader.read(), proposer: try reader.read())
+        members = []
+        for _ in 0..<(try reader.readCount(limit: Limits.members)) {
+            members.append(try reader.read())
+        }
+        registers = []
+        for _ in 0..<(try reader.readCount(limit: 1 << 20)) {
+            registers.append((try reader.read(), try reader.read()))
+        }
+        try reader.finish()
+    }
+
+    private mutating func set(_ register: UInt64, _ value: UInt64) {
+        let place = place(register)
+        if place < registers.count, registers[place].register == register {
+            registers[place].value = value
+        } else {
+            registers.insert((register, value), at: place)
+        }
+    }
+
+    private func place(_ register: UInt64) -> Int {
+        registers.firstIndex { $0.register >= register } ?? registers.count
+    }
+}

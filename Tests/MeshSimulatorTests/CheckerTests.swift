@@ -1,0 +1,257 @@
+import MeshConsensus
+import MeshSimulator
+import MeshWire
+import Testing
+
+/// Each checker accepts what is right and finds a planted bug.
+@Suite("The checkers") struct CheckerTests {
+    static let a = Life(node: 0, incarnation: 1)
+    static let b = Life(node: 1, incarnation: 1)
+
+    static func digest(_ byte: UInt8) -> Digest {
+        Digest(Array(repeating: byte, count: 32)) ?? .zero
+    }
+
+    static func position(_ counter: UInt64, _ index: UInt64, by tag: UInt64 = 1) -> Position {
+        Position(epoch: Epoch(counter: counter, proposer: tag), index: index)
+    }
+
+    static func view(_ counter: UInt64, by tag: UInt64 = 1, members: [UInt64] = [1, 2]) -> View {
+        View(
+            epoch: Epoch(counter: counter, proposer: tag),
+            members: members.map {
+                Member(
+                    process: ProcessID(nodeID: .zero, incarnation: $0, tag: $0),
+                    ability: 0,
+                    joined: .zero
+                )
+            },
+            start: position(counter, 1, by: tag),
+            startHash: .zero,
+            primary: true
+        )
+    }
+
+    static func seen(
+        _ life: Life = a,
+        _ change: (inout Observation) -> Void = { _ in }
+    ) -> Observation {
+        var seen = Observation(
+            life: life,
+            tag: UInt64(life.node + 1),
+            role: .member,
+            promised: Epoch(counter: 2, proposer: 1),
+            view: view(2),
+            commit: position(2, 5),
+            applied: position(2, 4),
+            head: position(2, 6),
+            headHash: digest(6),
+            appliedHash: digest(4)
+        )
+        change(&seen)
+        return seen
+    }
+
+    @Test("two leaders, member lists or starts of one epoch are found")
+    func epochs() throws {
+        var checker = EpochUniqueness()
+        try checker.check(Self.seen { $0.role = .leader })
+        try checker.check(Self.seen(Self.b))
+        #expect(throws: Violation.self) {
+            try checker.check(
+                Self.seen(Self.b) {
+                    $0.role = .leader; $0.tag = 1
+                }
+            )
+        }
+        #expect(throws: Violation.self) {
+            try checker.check(Self.seen(Self.b) { $0.role = .leader })
+        }
+        #expect(throws: Violation.self) {
+            try checker.check(Self.seen(Self.b) { $0.view = Self.view(2, members: [1, 2, 3]) })
+        }
+        #expect(throws: Violation.self) {
+            try checker.check(Self.seen(Self.b) { $0.view?.startHash = Self.digest(1) })
+        }
+    }
+
+    @Test("whatever falls within an incarnation is found, in a new incarnation it may")
+    func monotonicity() throws {
+        let falls: [(inout Observation) -> Void] = [
+            { $0.promised.counter = 1 },
+            { $0.view = Self.view(1) },
+            { $0.commit.index = 4 },
+            { $0.applied.index = 3 },
+            { $0.applied.index = 6 },
+            { $0.commit.index = 7 },
+            { $0.view = Self.view(3) },
+        ]
+        for fall in falls {
+            var checker = Monotonicity()
+            try checker.check(Self.seen())
+            #expect(throws: Violation.self) { try checker.check(Self.seen(Self.a, fall)) }
+        }
+        var checker = Monotonicity()
+        try checker.check(Self.seen())
+        try checker.check(Self.seen(Life(node: 0, incarnation: 2)) { $0.commit.index = 4 })
+    }
+
+    @Test("two prefixes of one position and two states of one prefix are found")
+    func prefix() throws {
+        var checker = AgreedPrefix()
+        try checker.check(Self.seen { $0.stateHash = 7 })
+        try checker.check(Self.seen(Self.b) { $0.stateHash = 7 })
+        try checker.check(
+            Self.seen(Self.b) {
+                $0.head.index = 7; $0.headHash = Self.digest(7)
+            }
+        )
+        #expect(throws: Violation.self) {
+            var checker = checker
+            try checker.check(Self.seen { $0.headHash = Self.digest(9) })
+        }
+        #expect(throws: Violation.self) {
+            var checker = checker
+            try checker.check(
+                Self.seen {
+                    $0.head.index = 9; $0.headHash = Self.digest(7)
+                }
+            )
+        }
+        #expect(throws: Violation.self) {
+            var checker = checker
+            try checker.check(Self.seen { $0.stateHash = 8 })
+        }
+    }
+
+    @Test("an acknowledged write that is gone is found, unless it is superseded or discarded")
+    func writes() throws {
+        var checker = AcknowledgedWrites()
+        let write = AcknowledgedWrites.Write(writer: Self.a, key: 1, number: 5)
+        checker.acknowledge(write, at: Self.position(2, 5), holders: [Self.a, Self.b])
+        try checker.finish(isAlive: { _ in true }) { _, _ in 5 }
+        try checker.finish(isAlive: { _ in true }) { _, _ in 6 }
+        try checker.finish(isAlive: { _ in false }) { _, _ in nil }
+        #expect(throws: Violation.self) {
+            try checker.finish(isAlive: { _ in true }) { _, _ in 4 }
+        }
+        #expect(throws: Violation.self) {
+            try checker.finish(isAlive: { $0 == Self.b }) { _, _ in nil }
+        }
+        checker.discard(write)
+        try checker.finish(isAlive: { _ in true }) { _, _ in nil }
+    }
+
+    @Test("two winners of one compare-and-set are found, in one view at once")
+    func registers() throws {
+        var checker = RegisterHistory()
+        try checker.succeed(expected: 0, value: 1, at: Self.position(2, 5), holders: [Self.a])
+        #expect(throws: Violation.self) {
+            var checker = checker
+            try checker.succeed(expected: 0, value: 2, at: Self.position(2, 6), holders: [Self.b])
+        }
+        try checker.succeed(expected: 0, value: 2, at: Self.position(3, 6), holders: [Self.b])
+        #expect(throws: Violation.self) { try checker.finish(isAlive: { _ in true }) }
+        try checker.finish(isAlive: { $0 == Self.a })
+        checker.discard(1)
+        try checker.finish(isAlive: { _ in true })
+    }
+
+    @Test("a stale linearizable read is found")
+    func reads() throws {
+        var checker = ReadFreshness()
+        checker.acknowledge(Self.position(2, 5))
+        checker.begin(1)
+        checker.begin(2)
+        checker.acknowledge(Self.position(2, 9))
+        try checker.end(1, at: Self.position(2, 5))
+        #expect(throws: Violation.self) { try checker.end(2, at: Self.position(2, 4)) }
+    }
+
+    @Test("a repeat, a gap, a stranger and a message that never comes are found")
+    func reliable() throws {
+        let stream = ReliableOrder.Stream(sender: Self.a, channel: 0, receiver: Self.b)
+        var checker = ReliableOrder()
+        for number in 1...4 as ClosedRange<UInt64> { checker.send(number, on: stream) }
+        try checker.receive(1, on: stream)
+        for wrong in [1, 3, 9] as [UInt64] {
+            #expect(throws: Violation.self, "\(wrong)") {
+                var checker = checker
+                try checker.receive(wrong, on: stream)
+            }
+        }
+        checker.fail(2, on: stream)
+        try checker.receive(3, on: stream)
+        #expect(throws: Violation.self) { try checker.finish() }
+        var ended = checker
+        ended.end { $0.receiver == Self.b }
+        try ended.finish()
+        try checker.receive(4, on: stream)
+        try checker.finish()
+        #expect(checker.deliveredCount == 3)
+    }
+
+    @Test("a fast message after a newer one of its key is found; keys do not disturb each other")
+    func fast() throws {
+        var checker = FastFreshness()
+        try checker.receive(1, key: 1, from: Self.a, at: Self.b)
+        try checker.receive(5, key: 1, from: Self.a, at: Self.b)
+        try checker.receive(1, key: 2, from: Self.a, at: Self.b)
+        for stale in [4, 5] as [UInt64] {
+            #expect(throws: Violation.self) {
+                var checker = checker
+                try checker.receive(stale, key: 1, from: Self.a, at: Self.b)
+            }
+        }
+    }
+
+    @Test("a second join, a second leave and a voice after the leave are found")
+    func lifecycle() throws {
+        let participant = ParticipantID(Array(repeating: 1, count: 16)) ?? .zero
+        var checker = ParticipantLifecycle()
+        try checker.join(participant, seenBy: Self.a)
+        try checker.receive(from: participant, at: Self.a)
+        #expect(throws: Violation.self) { try checker.receive(from: participant, at: Self.b) }
+        #expect(throws: Violation.self) {
+            var checker = checker
+            try checker.join(participant, seenBy: Self.a)
+        }
+        try checker.leave(participant, seenBy: Self.a)
+        #expect(throws: Violation.self) { try checker.receive(from: participant, at: Self.a) }
+        #expect(throws: Violation.self) {
+            var checker = checker
+            try checker.leave(participant, seenBy: Self.a)
+        }
+        #expect(throws: Violation.self) {
+            var checker = checker
+            try checker.join(participant, seenBy: Self.a)
+        }
+        checker.replaceState(of: Self.a)
+        try checker.join(participant, seenBy: Self.a)
+    }
+
+    @Test("a timer that is never moved and a flood are found")
+    func bounds() throws {
+        let checker = Bounds()
+        try checker.check(Self.a, spins: 5)
+        try checker.check(Self.a, datagrams: 100, within: 1)
+        #expect(throws: Violation.self) { try checker.check(Self.a, spins: Bounds.spins + 1) }
+        #expect(throws: Violation.self) {
+            try checker.check(Self.a, datagrams: 10_000_000, within: 2)
+        }
+    }
+
+    @Test("a core that is not one view, has no leader or differs in its log is no converged one")
+    func convergence() {
+        let checker = Convergence()
+        let leader = Self.seen { $0.role = .leader }
+        #expect(checker.obstacle([leader, Self.seen(Self.b)]) == nil)
+        #expect(checker.obstacle([Self.seen(), Self.seen(Self.b)]) != nil)
+        #expect(checker.obstacle([leader, Self.seen(Self.b) { $0.view = Self.view(3) }]) != nil)
+        #expect(checker.obstacle([leader, Self.seen(Self.b) { $0.view = nil }]) != nil)
+        #expect(checker.obstacle([leader, Self.seen(Self.b) { $0.tag = 9 }]) != nil)
+        #expect(
+            checker.obstacle([leader, Self.seen(Self.b) { $0.appliedHash = Self.digest(1) }]) != nil
+        )
+    }
+}
