@@ -99,6 +99,9 @@ package struct InitiatorHandshake: ~Copyable, Sendable {
         package var keys: TrafficKeys
         /// What the responder's AUTH, the first frame of its first DATA, must fit.
         package let proof: Authentication.Proof
+
+        /// The keys alone; read the rest before.
+        package consuming func takeKeys() -> TrafficKeys { keys }
     }
 
     /// Reads HS2 and answers HS3; mac1 and indexes were checked by the caller.
@@ -277,6 +280,9 @@ package struct ResponderHandshake: ~Copyable, Sendable {
         package var keys: TrafficKeys
         /// Our AUTH: the first frame of DATA 0, see ``Authentication/frameType``.
         package let authentication: Authentication
+
+        /// The keys alone; read the rest before.
+        package consuming func takeKeys() -> TrafficKeys { keys }
     }
 
     /// Reads HS3; mac1, indexes and source were checked by the caller.
