@@ -113,7 +113,7 @@ let package = Package(
             ]
         ),
         tests("MeshStoreTests", ["MeshStore", "MeshCrypto", "MeshWire"]),
-        tests("MeshNetTests", ["MeshNet", "MeshWire"]),
+        tests("MeshNetTests", ["MeshNet", "CLinux", "MeshWire"]),
         tests(
             "HuddleTests",
             [

@@ -112,20 +112,20 @@ struct SegmentedSender {
         _ storage: [UInt8],
         by send: Send
     ) {
-        var wentOut = false
+        var isFullSegmentOut = false
         for piece in pieces(of: run) {
             let result = send(storage, [piece])
             statistics.sendCalls += 1
             if result > 0 {
                 countSent(piece)
-                wentOut = true
+                if piece.byte_count == run.segment_bytes { isFullSegmentOut = true }
             } else {
                 drop(1, code: -result)
             }
         }
         // `EINVAL` also says that a segment is larger than the link: then the pieces fail as well,
         // with `EMSGSIZE`, and the socket may go on to segment smaller ones.
-        guard wentOut || code == SystemError.Code.input else { return }
+        guard isFullSegmentOut || code == SystemError.Code.input else { return }
         isSegmenting = false
         statistics.segmentFallbacks += 1
     }

@@ -64,7 +64,7 @@ struct FileDescriptor: ~Copyable, Sendable {
     func read(limit: Int) throws(FileError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: limit)
         var span = bytes.mutableSpan
-        var raw = span.mutableBytes
+        var raw = unsafe span.mutableBytes
         let count = try read(into: &raw)
         return Array(bytes.prefix(count))
     }
