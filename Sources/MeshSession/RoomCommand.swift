@@ -4,7 +4,7 @@ package import MeshWire
 ///
 /// A command travels in the log as a type, the session it speaks of and a payload
 /// (`30-consensus.md` §8, §12); this enum is the typed form of type and payload. The session is
-/// ``SessionID/zero`` for commands of the room itself.
+/// all zero for commands of the room itself.
 ///
 /// Reserved numbers, decoded as unknown until they are built: 0x02 roster.kick, 0x03
 /// roster.generation, 0x26 lock.acquire, 0x27 lock.release, 0x28 log.append, 0x29 provider.set,

@@ -138,7 +138,7 @@ extension RoomState: StateMachine {
 extension Command {
     /// The record of a command of the room's state; whoever signs it sets the signature.
     ///
-    /// `session` is ``SessionID/zero`` for ``RoomCommand/setProfile(name:)``.
+    /// `session` is all zero for ``RoomCommand/setProfile(name:)``.
     package init(
         _ command: RoomCommand,
         session: SessionID = .zero,
