@@ -295,8 +295,12 @@ extension Frame {
     /// Throws a `WireError` for an unknown type without bit 7, a field cut short, a varint in a
     /// longer form, a bit that is reserved or a value above its limit.
     package init(reading reader: inout ByteReader) throws(WireError) {
-        let start = reader.offset
-        let kind: UInt8 = try reader.read()
+        try self.init(kind: try reader.read(), reading: &reader)
+    }
+
+    /// Reads one frame whose type byte was read already.
+    package init(kind: UInt8, reading reader: inout ByteReader) throws(WireError) {
+        let start = reader.offset - 1
         switch kind {
         case Kind.padding:
             self = .padding

@@ -1,0 +1,335 @@
+package import MeshWire
+
+/// What a packet holds so far.
+struct PacketDraft {
+    let start: Int
+    let end: Int
+    var frames: [SentFrame] = []
+    var elicits = false
+    /// Whether a MESSAGE or FAST frame is in, so that the packet is not padded.
+    var hasMessage = false
+    /// Whether anything is in that should leave even without an acknowledgment due.
+    var hasContent = false
+}
+
+extension Connection {
+    /// Appends one packet's content of at most `capacity` bytes; `false`, and nothing appended,
+    /// when nothing may leave now.
+    ///
+    /// `number` is the counter the packet will be sealed with; it must be used if the answer is
+    /// `true`. In any space but the last adopted one only acknowledgments leave.
+    package mutating func build(
+        space identifier: UInt32,
+        number: UInt64,
+        capacity: Int,
+        into buffer: inout [UInt8],
+        now: Instant
+    ) -> Bool {
+        guard let space = knownSpace(identifier) else { return false }
+        let isCurrent = identifier == currentSpace
+        var draft = PacketDraft(start: buffer.count, end: buffer.count + capacity)
+        guard life == .open else {
+            guard isCurrent, writeClose(into: &buffer) else { return false }
+            finish(&draft, space, number, into: &buffer, now: now)
+            return true
+        }
+        if isCurrent, let control = controls.first, control.machine == Self.clockMachine,
+            buffer.count + control.bytes.count + 4 <= draft.end
+        {
+            controls.popFirst()
+            write(control, into: &buffer)
+            finish(&draft, space, number, into: &buffer, now: now)
+            return true
+        }
+        writeAcknowledgment(space, &draft, isAlone: !isCurrent, into: &buffer, now: now)
+        let acknowledgmentEnd = buffer.count
+        let isDue = spaces[space].acknowledgmentDue.map { $0 <= now } ?? false
+        if isCurrent {
+            writeControls(&draft, into: &buffer)
+            writeUrgent(&draft, into: &buffer, now: now)
+            writeData(&draft, into: &buffer, now: now)
+            if isPingOwed, !draft.elicits, buffer.count < draft.end {
+                buffer.append(Frame.Kind.ping)
+                draft.elicits = true
+                draft.hasContent = true
+            }
+        }
+        guard draft.hasContent || isDue, buffer.count > draft.start else {
+            buffer.removeLast(buffer.count - draft.start)
+            return false
+        }
+        if acknowledgmentEnd > draft.start { spaces[space].acknowledgmentSent() }
+        finish(&draft, space, number, into: &buffer, now: now)
+        return true
+    }
+
+    /// Pads the packet and notes it as sent.
+    private mutating func finish(
+        _ draft: inout PacketDraft,
+        _ space: Int,
+        _ number: UInt64,
+        into buffer: inout [UInt8],
+        now: Instant
+    ) {
+        if !draft.hasMessage {
+            while (buffer.count - draft.start) % 16 != 0, buffer.count < draft.end {
+                buffer.append(Frame.Kind.padding)
+            }
+        }
+        let count = buffer.count - draft.start
+        counters.packetsSent += 1
+        counters.bytesSent += UInt64(count)
+        lastSent = now
+        spaces[space].largestSent = number
+        guard draft.elicits else { return }
+        isPingOwed = false
+        if probesAllowed > 0 {
+            probesAllowed -= 1
+            // A second probe leaves even if there is nothing to repeat.
+            isPingOwed = probesAllowed > 0
+        }
+        let bytes = count + Limits.sealOverheadBytes
+        pacer.refill(
+            rate: congestion.rate(smoothed: roundTrip.smoothed),
+            packetBytes: packetBytes,
+            base: roundTrip.minimum,
+            now: now
+        )
+        pacer.spend(bytes)
+        inFlightBytes += bytes
+        congestion.sent(bytes: bytes, inFlight: inFlightBytes, now: now)
+        spaces[space].inFlightCount += 1
+        spaces[space].lastElicitingSent = now
+        spaces[space].sent.append(
+            SentPacket(
+                number: number,
+                time: now,
+                byteCount: bytes,
+                delivered: deliveredBytes,
+                frames: draft.frames
+            )
+        )
+    }
+
+    // MARK: Small frames
+
+    private mutating func writeClose(into buffer: inout [UInt8]) -> Bool {
+        guard case .closing(let reason, let text, let left, true) = life else { return false }
+        Frame.close(reason, text: text).encode(into: &buffer)
+        life = left > 1 ? .closing(reason, text: text, left: left - 1, isOwed: false) : .closed
+        return true
+    }
+
+    private mutating func writeAcknowledgment(
+        _ space: Int,
+        _ draft: inout PacketDraft,
+        isAlone: Bool,
+        into buffer: inout [UInt8],
+        now: Instant
+    ) {
+        guard spaces[space].acknowledgmentDue != nil else { return }
+        let ranges = spaces[space].received.ranges
+        guard let largest = ranges.last?.upperBound else { return }
+        let waited = max(now - spaces[space].largestReceivedAt, .zero)
+        // A range costs at most 16 bytes, and type, delay, count and first 25.
+        let room = max(1, (draft.end - draft.start - 25) / 16)
+        let frame = AcknowledgmentFrame(
+            ranges: Array(ranges.suffix(room).reversed()),
+            delay: UInt64(waited.wholeNanoseconds / 1000)
+        )
+        frame.encode(into: &buffer)
+        if !isAlone { draft.frames.append(.acknowledgment(largest: largest)) }
+    }
+
+    private func write(_ control: Control, into buffer: inout [UInt8]) {
+        buffer.append(Frame.Kind.control)
+        buffer.append(control.machine)
+        buffer.append(variable: UInt64(control.bytes.count))
+        buffer.append(contentsOf: control.bytes)
+    }
+
+    private mutating func writeControls(_ draft: inout PacketDraft, into buffer: inout [UInt8]) {
+        while let control = controls.first, control.machine != Self.clockMachine,
+            buffer.count + control.bytes.count + 4 <= draft.end
+        {
+            controls.popFirst()
+            write(control, into: &buffer)
+            draft.hasContent = true
+        }
+        while let frame = onceFrames.first {
+            guard append(frame, &draft, into: &buffer) else { return }
+            onceFrames.popFirst()
+        }
+    }
+
+    /// Appends a frame if it fits.
+    private func append(
+        _ frame: Frame,
+        _ draft: inout PacketDraft,
+        into buffer: inout [UInt8]
+    ) -> Bool {
+        let mark = buffer.count
+        frame.encode(into: &buffer)
+        guard buffer.count <= draft.end else {
+            buffer.removeLast(buffer.count - mark)
+            return false
+        }
+        draft.elicits = draft.elicits || frame.elicitsAcknowledgment
+        draft.hasContent = true
+        return true
+    }
+
+    private mutating func writeUrgent(
+        _ draft: inout PacketDraft,
+        into buffer: inout [UInt8],
+        now: Instant
+    ) {
+        while let next = urgent.first {
+            // Larger than any urgent frame but a fragment of a `latest` value and a RESUME, which
+            // are cut or put off below.
+            guard write(next, &draft, into: &buffer, now: now) else { return }
+            urgent.popFirst()
+            urgentWaiting.remove(next)
+        }
+    }
+
+    /// Writes a small frame, or nothing if nobody waits for it any more; `false` if it does not fit.
+    private mutating func write(
+        _ urgent: UrgentFrame,
+        _ draft: inout PacketDraft,
+        into buffer: inout [UInt8],
+        now: Instant
+    ) -> Bool {
+        let frame: Frame
+        switch urgent {
+        case .settings: frame = settingsFrame
+        case .resume(let from): return writeResume(from, &draft, into: &buffer)
+        case .channelOpen(let number):
+            guard let index = outgoing.index(of: number) else { return true }
+            frame = .channelOpen(
+                channel: number,
+                class: outgoing[index].trafficClass,
+                name: outgoing[index].name
+            )
+        case .channelClose(let number):
+            guard let index = outgoing.index(of: number) else { return true }
+            frame = .channelClose(channel: number, final: outgoing[index].nextSequence)
+        case .cancel(let number, let sequence):
+            return writeCancel(number, sequence, &draft, into: &buffer)
+        case .window(let number):
+            guard let index = incoming.index(of: number) else { return true }
+            incoming[index].window.isUpdateQueued = false
+            let limit = incoming[index].window.update(
+                roundTrip: roundTrip.smoothed,
+                maximum: configuration.windowMaximumBytes,
+                mayGrow: windowsMayGrow,
+                now: now
+            )
+            frame = .window(channel: number, limit: limit)
+        case .windowAll:
+            receiveWindow.isUpdateQueued = false
+            let limit = receiveWindow.update(
+                roundTrip: roundTrip.smoothed,
+                maximum: configuration.windowMaximumBytes,
+                mayGrow: windowsMayGrow,
+                now: now
+            )
+            frame = .windowAll(limit: limit)
+        case .latest(let channel, let key, let sequence, let fragment):
+            guard let index = outgoing.index(of: channel),
+                let value = outgoing[index].latest[key], value.sequence == sequence
+            else { return true }
+            let fragments = FastHeader.Fragment(index: fragment, count: UInt8(value.fragmentCount))
+            let header = FastHeader(
+                channel: channel,
+                key: key,
+                sequence: sequence,
+                fragment: value.fragmentCount > 1 ? fragments : nil,
+                isLatest: true
+            )
+            frame = .fast(header, Array(value.bytes(of: Int(fragment))))
+            guard append(frame, &draft, into: &buffer) else { return false }
+            draft.hasMessage = true
+            draft.frames.append(.urgent(urgent))
+            return true
+        case .endpoint(let number):
+            guard let kept = endpointFrames[number] else { return true }
+            frame = kept
+        }
+        guard append(frame, &draft, into: &buffer) else { return false }
+        draft.frames.append(.urgent(urgent))
+        return true
+    }
+
+    private var settingsFrame: Frame {
+        let delay = configuration.acknowledgmentDelay.wholeNanoseconds / 1000
+        let idle = configuration.idleTimeout.wholeNanoseconds / 1_000_000
+        return .settings([
+            Setting(Setting.Identifier.acknowledgmentDelay, UInt64(max(delay, 0))),
+            Setting(Setting.Identifier.channelWindow, UInt64(configuration.channelWindowBytes)),
+            Setting(
+                Setting.Identifier.connectionWindow,
+                UInt64(configuration.connectionWindowBytes)
+            ),
+            Setting(Setting.Identifier.idleTimeout, UInt64(max(idle, 0))),
+            Setting(Setting.Identifier.datagramBytes, UInt64(configuration.datagramBytes)),
+            Setting(Setting.Identifier.messageBytes, UInt64(configuration.messageBytes)),
+        ])
+    }
+
+    /// As many channels as fit; the rest in the next packet.
+    private mutating func writeResume(
+        _ from: ChannelNumber,
+        _ draft: inout PacketDraft,
+        into buffer: inout [UInt8]
+    ) -> Bool {
+        let first = incoming.partition(from)
+        let room = (draft.end - buffer.count - 3) / 16
+        guard room > 0 || first == incoming.count else { return false }
+        let last = min(first + max(room, 0), incoming.count)
+        let points = (first..<last).map {
+            ResumePoint(channel: incoming[$0].number, next: incoming[$0].next)
+        }
+        guard append(.resume(points), &draft, into: &buffer) else { return false }
+        draft.frames.append(.urgent(.resume(from: from)))
+        if last < incoming.count { enqueue(.resume(from: incoming[last].number)) }
+        return true
+    }
+
+    /// CANCEL, behind an empty fragment that tells how far the message had been sent.
+    ///
+    /// The receiver counts a message up to the highest offset it saw; the fragment makes both sides
+    /// count the same bytes, whatever was lost (as RESET_STREAM's final size does, RFC 9000 §4.5).
+    private mutating func writeCancel(
+        _ number: ChannelNumber,
+        _ sequence: UInt64,
+        _ draft: inout PacketDraft,
+        into buffer: inout [UInt8]
+    ) -> Bool {
+        guard let index = outgoing.index(of: number),
+            let place = outgoing[index].place(of: sequence),
+            outgoing[index].sent[place].state == .cancelled
+        else { return true }
+        guard draft.end - buffer.count >= 64 else { return false }
+        let message = outgoing[index].sent[place]
+        if message.sentOffset > 0 {
+            let header = MessageHeader(
+                channel: number,
+                sequence: sequence,
+                fragment: MessageHeader.Fragment(
+                    total: message.byteCount,
+                    offset: message.sentOffset
+                ),
+                isUnordered: !message.isOrdered
+            )
+            _ = append(.message(header, []), &draft, into: &buffer)
+        }
+        _ = append(
+            .cancel(channel: number, first: sequence, count: 1),
+            &draft,
+            into: &buffer
+        )
+        draft.frames.append(.urgent(.cancel(number, sequence: sequence)))
+        return true
+    }
+}
