@@ -15,8 +15,52 @@ package struct Endpoint: ~Copyable {
     /// Who this process is, in this life of its node.
     package let process: ProcessID
     /// What was counted so far.
-    package var statistics = EndpointStatistics()
+    package internal(set) var statistics = EndpointStatistics()
+
     let configuration: EndpointConfiguration
+    let node: LocalNode
+    let slab = SecretSlab()
+    var secrets: any SecretSource
+    var chance: SeededGenerator
+    var indices: IndexTable
+    var events: [EndpointEvent] = []
+    var eventsTaken = 0
+    var outbox: [(address: SocketAddress, bytes: [UInt8])] = []
+    /// Where packets are opened; kept for its memory.
+    var scratch: [UInt8] = []
+
+    // Who may come in.
+    var room: RoomSecret?
+    var roomKeys: ModeKeys?
+    var roster: [NodeID] = []
+    var anyoneWithSecret = true
+    var invites: [Invite] = []
+
+    // Handshakes.
+    var dials: [Dial] = []
+    var nextDial: UInt64 = 1
+    var halfOpen: [HalfOpen] = []
+    var selfAddresses: [SocketAddress] = []
+    /// What typed codes cost so far, the oldest first.
+    var tries: [(code: InviteCode, count: Int)] = []
+
+    // Pairs.
+    /// The peers, sorted by identity.
+    var peerTable: [Peer] = []
+    /// Pairs that only say that the room is full.
+    var refused: [PairKeys] = []
+    var closing: [ClosingPair] = []
+    var penalties = Penalties()
+    /// Lives of peers whose connection ended here, which they may not know.
+    var ended: [(peer: NodeID, incarnation: UInt64)] = []
+
+    // What strangers may cost.
+    var cookies: CookieJar
+    var sources: SourceBuckets
+    var cookieless: TokenBucket
+    var arithmetic: TokenBucket
+    var arithmeticOfCodes: TokenBucket
+    var retryBudget: TokenBucket
 
     /// An endpoint without a room.
     ///
@@ -37,133 +81,108 @@ package struct Endpoint: ~Copyable {
         seed: UInt64,
         now: Instant
     ) {
+        var secrets = secrets
+        var capabilities: Capabilities = []
+        if hardwareAES, !configuration.prefersChaCha { capabilities.insert(.hardwareAES) }
         self.configuration = configuration
         process = ProcessID(
             nodeID: identity.nodeID,
             incarnation: incarnation,
             tag: Hash.processTag(identity.nodeID, incarnation: incarnation)
         )
+        node = LocalNode(
+            identity: identity,
+            capabilities: capabilities,
+            incarnation: incarnation
+        )
+        chance = SeededGenerator(seed: seed).stream("endpoint")
+        indices = IndexTable(rest: configuration.indexRest)
+        cookies = CookieJar(now: now, from: &secrets)
+        sources = SourceBuckets(
+            key: (secrets.word(), secrets.word()),
+            rate: configuration.sourceRate
+        )
+        func bucket(_ rate: Double) -> TokenBucket {
+            TokenBucket(perSecond: rate, burst: rate, now: now)
+        }
+        cookieless = bucket(configuration.cookielessRate)
+        arithmetic = bucket(configuration.arithmeticRate)
+        arithmeticOfCodes = bucket(
+            configuration.arithmeticRate * configuration.arithmeticShareOfCodes
+        )
+        retryBudget = bucket(configuration.retryRate)
+        self.secrets = secrets
     }
 
     /// Who this process is.
     package var nodeID: NodeID { process.nodeID }
 
-    // MARK: Rights
+    /// The oldest event not taken yet; the events of one peer keep their order.
+    ///
+    /// The owner takes all of them after every call that may make some: they wait without a bound
+    /// of their own, since what one datagram can cause is bounded.
+    package mutating func nextEvent() -> EndpointEvent? {
+        guard eventsTaken < events.count else {
+            events.removeAll(keepingCapacity: true)
+            eventsTaken = 0
+            return nil
+        }
+        defer { eventsTaken += 1 }
+        return events[eventsTaken]
+    }
 
     /// Takes the room whose members may dial us and whom we may dial; `nil` for none.
-    package mutating func setRoom(_ secret: RoomSecret?, now: Instant) {}
+    ///
+    /// Pairs that are up stay so; open invites burn with their room.
+    package mutating func setRoom(_ secret: RoomSecret?, now: Instant) {
+        if let secret, let room, secret.isEqual(to: room) { return }
+        room = secret
+        roomKeys = secret.map { ModeKeys.member($0) }
+        closeInvites(now: now)
+    }
 
     /// Says who may come in member mode.
     ///
     /// With `anyoneWithSecret` every holder of the room secret may. Else a process that proved itself
     /// and is not in `allowed` is held up to 2 s for a call that adds it, then dropped.
-    package mutating func setRoster(_ allowed: [NodeID], anyoneWithSecret: Bool, now: Instant) {}
-
-    /// Opens an invite for one guest: a code and a link, for ten minutes.
-    package mutating func openInvite(now: Instant) throws(InviteError) -> OpenInvite {
-        throw .noRoom
+    package mutating func setRoster(_ allowed: [NodeID], anyoneWithSecret: Bool, now: Instant) {
+        roster = allowed.sorted()
+        self.anyoneWithSecret = anyoneWithSecret
+        releaseHeld(now: now)
     }
 
-    /// Burns every open invite.
-    package mutating func closeInvites(now: Instant) {}
+    /// Whether the roster lets this identity in by the room secret.
+    func isAllowed(_ peer: NodeID) -> Bool {
+        anyoneWithSecret || roster.contains(peer) || self.peer(peer)?.isConnected == true
+    }
+}
 
-    /// What discovery must announce, in the order the invites were opened.
-    package var openInvites: [InviteAnnouncement] { [] }
-
-    // MARK: Dialing
-
-    /// Starts a handshake; its end is `connected` or `dialFailed`.
-    ///
-    /// A member dialled by its name that is connected and was heard lately is left alone, without an
-    /// event; one that is silent is looked for at the new address, and its channels go on there.
-    @discardableResult
-    package mutating func dial(_ target: DialTarget, now: Instant) -> DialID { DialID(number: 0) }
-
-    /// Ends a dial in silence, without an event.
-    package mutating func cancelDial(_ dial: DialID, now: Instant) {}
-
-    /// Forgets the tries spent on `code`, since a person typed it again.
-    package mutating func allowTries(of code: InviteCode) {}
-
-    // MARK: Inlet and outlet
-
-    /// Takes one datagram of the types 01 to 10; those of discovery are not for the endpoint.
-    ///
-    /// Nothing it holds can trap; what is wrong is counted in ``statistics`` and answered by silence.
-    package mutating func receive(
-        _ datagram: RawSpan,
-        from source: SocketAddress,
-        now: Instant
-    ) {}
-
-    /// Lets the timers that are due act.
-    package mutating func advance(to now: Instant) {}
-
-    /// Appends all datagrams that may leave now, and answers when to call ``advance(to:)`` next.
-    package mutating func poll(now: Instant, into batch: inout DatagramBatch) -> Instant? { nil }
-
-    /// The oldest event not taken yet; the events of one peer keep their order.
-    package mutating func nextEvent() -> EndpointEvent? { nil }
-
-    // MARK: Peers and their lanes
-
-    /// The connected peers, sorted.
-    package var peers: [NodeID] { [] }
-
-    /// The life of the peer that is connected.
-    package func incarnation(of peer: NodeID) -> UInt64? { nil }
-
-    /// Where the peer is.
-    package func address(of peer: NodeID) -> SocketAddress? { nil }
-
-    /// When an authenticated packet of the peer came last.
-    package func lastHeard(of peer: NodeID) -> Instant? { nil }
-
-    /// The figures of the peer's connection.
-    package func statistics(of peer: NodeID) -> TransportStatistics? { nil }
-
-    /// The suite of the key that carries data to the peer.
-    package func suite(of peer: NodeID) -> Suite? { nil }
-
-    /// Opens a channel to a peer.
-    package mutating func openChannel(
-        to peer: NodeID,
-        name: [UInt8],
-        class: TrafficClass
-    ) throws(LaneError) -> ChannelNumber { throw .notConnected(peer) }
-
-    /// Closes a channel to a peer behind what was sent on it.
-    package mutating func closeChannel(_ channel: ChannelNumber, to peer: NodeID, now: Instant) {}
-
-    /// Sends a message to a peer; it leaves with the next poll.
-    package mutating func send(
-        _ message: [UInt8],
-        on channel: ChannelNumber,
-        to peer: NodeID,
-        options: SendOptions = .reliable,
-        now: Instant
-    ) throws(LaneError) -> SendToken { throw .notConnected(peer) }
-
-    /// Calls a message back, if it is not whole at the peer yet.
-    package mutating func cancel(_ token: SendToken, to peer: NodeID, now: Instant) {}
-
-    /// Sends one datagram of a machine; false if the peer is not connected or the queue is full.
-    @discardableResult
-    package mutating func sendControl(machine: UInt8, _ bytes: [UInt8], to peer: NodeID) -> Bool {
-        false
+/// Peers that broke the protocol, and when they may come again (`10-security.md` §11).
+struct Penalties {
+    private struct Entry {
+        let peer: NodeID
+        var count = 0
+        var first: Instant
+        var until: Instant
     }
 
-    /// While held, delivered bytes of the peer's channel are not given back to the peer.
-    package mutating func hold(_ channel: ChannelNumber, of peer: NodeID, _ isHeld: Bool) {}
+    private var entries: [Entry] = []
 
-    /// Ends the connection to a peer; its open sends end with `peerLost`, then `disconnected` comes.
-    package mutating func close(
-        _ peer: NodeID,
-        reason: CloseReason,
-        text: String = "",
-        now: Instant
-    ) {}
+    /// Notes a violation: 1 s without a handshake, 60 s after the third within 60 s.
+    mutating func note(_ peer: NodeID, now: Instant) {
+        let index = entries.firstIndex { $0.peer == peer }
+        var entry =
+            index.map { entries.remove(at: $0) } ?? Entry(peer: peer, first: now, until: now)
+        if now - entry.first > .seconds(60) { (entry.count, entry.first) = (0, now) }
+        entry.count += 1
+        entry.until = now + (entry.count >= 3 ? .seconds(60) : .seconds(1))
+        // As many as a room has members: the oldest is forgiven.
+        if entries.count >= Limits.members { entries.removeFirst() }
+        entries.append(entry)
+    }
 
-    /// Ends every connection, as ``close(_:reason:text:now:)`` does.
-    package mutating func closeAll(reason: CloseReason, text: String = "", now: Instant) {}
+    /// Whether the peer must wait.
+    func holds(_ peer: NodeID, now: Instant) -> Bool {
+        entries.contains { $0.peer == peer && $0.until > now }
+    }
 }

@@ -13,6 +13,8 @@ package struct EndpointStatistics: Hashable, Sendable {
     package var malformed: UInt64 = 0
     /// DATA, HS2 or HS3 of an index that names nothing here.
     package var unknownIndex: UInt64 = 0
+    /// HELLO for an invite that is not open here.
+    package var unknownInvite: UInt64 = 0
     /// Handshake messages whose mac1 fits no key.
     package var wrongMAC: UInt64 = 0
     /// Cookies that were not ours or too old; those of no cookie at all are not counted.
