@@ -9,6 +9,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -151,6 +152,14 @@ int linux_timer_arm(int fd, int64_t nanoseconds) {
 }
 
 int linux_close(int fd) { return close(fd) < 0 ? -errno : 0; }
+
+int linux_enter_network(const char *path) {
+    int fd = RETRY(open(path, O_RDONLY | O_CLOEXEC));
+    if (fd < 0) return fd;
+    int result = RETRY(setns(fd, CLONE_NEWNET));
+    close(fd);
+    return result;
+}
 
 // MARK: UDP
 

@@ -50,6 +50,9 @@ int linux_timer_arm(int fd, int64_t nanoseconds);
 
 int linux_close(int fd);
 
+/// Moves the calling thread into the network namespace at `path`, as in /run/netns/NAME.
+int linux_enter_network(const char *path);
+
 // MARK: UDP
 
 /// An address as two big-endian words, IPv4 mapped (::ffff:a.b.c.d), and a port.
