@@ -106,7 +106,8 @@ prepare_tests() {
         say "huddle: without ${missing[*]} some tests are skipped."
 }
 
-# The strict build: warnings are errors, and every module leaves its symbol graph at package level.
+# The strict build: warnings are errors, and every module leaves its symbol graph,
+# internal names included: comments are for readers of the code.
 # The flag changes the manifest, so this build has a place of its own.
 strict_path=.build-strict
 graphs=$root/$strict_path/documentation/graphs
@@ -115,7 +116,7 @@ strict_build() {
     HUDDLE_STRICT=1 swift build --scratch-path $strict_path \
         --explicit-target-dependency-import-check error \
         -Xswiftc -emit-symbol-graph -Xswiftc -emit-symbol-graph-dir -Xswiftc "$graphs" \
-        -Xswiftc -symbol-graph-minimum-access-level -Xswiftc package \
+        -Xswiftc -symbol-graph-minimum-access-level -Xswiftc internal \
         -Xswiftc -symbol-graph-skip-synthesized-members "$@"
 }
 
@@ -140,11 +141,23 @@ phase() {
     local why="exit $code"
     [ $code -eq 124 ] && why="not done after $limit s"
     printf 'FAILED  %4d s  %s\n' $((SECONDS - begin)) "$why"
-    grep -E '(error|warning): |✘' "$log" | sort -u | head -n 30 | sed 's/^/    /'
-    printf '    ... the end of %s:\n' "$log"
-    tail -n 25 "$log" | sed 's/^/    /'
+    causes_of "$log" | head -n 60 | sed 's/^/    /'
+    printf '    the whole log: %s\n' "$log"
     phases_failed+=("$name")
     return $code
+}
+
+# The lines of a log that say why: errors with their places, failed claims with their comments; the
+# end of the log where there are none.
+causes_of() {
+    local causes
+    causes=$(awk '
+        /error: |warning: / { print; place = 1; next }
+        place && /^ *-->/ { print; place = 0; next }
+        /recorded an issue/ { sub(/^.*✘ /, "✘ "); print; remark = 1; next }
+        remark && /↳/ { print "    " $0; next }
+        { remark = 0 }' "$1" | awk '!seen[$0]++')
+    if [ -n "$causes" ]; then printf '%s\n' "$causes"; else tail -n 30 "$1"; fi
 }
 
 # The line of a log that sums it up, if it has one.
