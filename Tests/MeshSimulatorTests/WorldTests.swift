@@ -78,7 +78,7 @@ import Testing
         #expect(Self.heard(steps, by: 1) == [[0, 9]])
         #expect(Self.heard(steps, by: 2) == [[0, 9]])
         #expect(Self.heard(steps, by: 0) == [[1, 9], [1, 9]])
-        #expect(world.now == .zero + .seconds(1))
+        #expect(world.time == .zero + .seconds(1))
     }
 
     @Test("the links' conditions delay and cut")
@@ -90,7 +90,7 @@ import Testing
         #expect(arrival?.node == 1)
         #expect(arrival?.time == Instant.zero + .milliseconds(20) + world.baseDelay)
         world.faults.partition = .isolating(0)
-        world.submit([5], to: 0, at: world.now)
+        world.submit([5], to: 0, at: world.time)
         #expect(Self.heard(Self.steps(world, until: .zero + .seconds(2)), by: 1) == [])
     }
 

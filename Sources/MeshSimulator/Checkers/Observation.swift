@@ -72,3 +72,27 @@ package struct Observation: Sendable {
         self.stateHash = stateHash
     }
 }
+
+extension Observation {
+    /// What is seen of `consensus`, the machine of the process `tag`.
+    package init<Machine: StateMachine>(
+        _ consensus: Consensus<Machine>,
+        tag: UInt64,
+        life: Life,
+        hashingState: Bool
+    ) {
+        self.init(
+            life: life,
+            tag: tag,
+            role: consensus.role,
+            promised: consensus.promised,
+            view: consensus.view,
+            commit: consensus.commit,
+            applied: consensus.applied,
+            head: consensus.head,
+            headHash: consensus.headHash,
+            appliedHash: consensus.appliedHash,
+            stateHash: hashingState ? SipHash.hash(consensus.machine.snapshot()) : nil
+        )
+    }
+}

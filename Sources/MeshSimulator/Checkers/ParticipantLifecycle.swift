@@ -53,6 +53,18 @@ package struct ParticipantLifecycle: Sendable {
         phases[sight] = .left
     }
 
+    /// The session ended with all its participants, none of which gets an event of its own.
+    package mutating func endSession(seenBy observer: Life) {
+        // order: each is set alike
+        for sight in phases.keys.filter({ $0.observer == observer }) { phases[sight] = .left }
+    }
+
+    /// The observer left the room and starts from nothing if it comes back.
+    package mutating func forget(_ observer: Life) {
+        // order: a filter keeps none
+        phases = phases.filter { $0.key.observer != observer }
+    }
+
     package func receive(
         from participant: ParticipantID,
         at observer: Life

@@ -81,12 +81,18 @@ package struct ReliableOrder: Sendable {
         }
     }
 
-    /// Checks that everything arrived or was reported as failed.
-    package func finish() throws(Violation) {
+    /// A message that neither arrived nor was reported as failed; `nil` if there is none.
+    package var obstacle: String? {
         for (stream, state) in streams.sorted(by: { $0.key < $1.key }) where !state.isOver {
             if let lost = state.missing.first(where: { !state.failed.contains($0) }) {
-                throw Violation(Self.invariant, "\(lost) never arrived: \(stream)")
+                return "\(lost) never arrived: \(stream)"
             }
         }
+        return nil
+    }
+
+    /// Checks that everything arrived or was reported as failed.
+    package func finish() throws(Violation) {
+        if let obstacle { throw Violation(Self.invariant, obstacle) }
     }
 }

@@ -6,7 +6,7 @@ package import MeshWire
 /// Datagrams carry who sent them and a checksum instead of a seal; large messages go through
 /// ``LargeMessages``. Processes find each other by a hello to the discovery groups. Runs many times
 /// faster than the whole engine, so that the rules of views and logs see many more faults.
-package final class ConsensusProcess: SimulatedProcess {
+package final class ConsensusProcess: MeshProcess {
     /// What the workload asks for.
     package enum Command {
         /// Found the room.
@@ -157,21 +157,12 @@ package final class ConsensusProcess: SimulatedProcess {
         return [nextHello, consensusDeadline, large.deadline, lost].compactMap { $0 }.min()
     }
 
-    /// What the checkers see.
-    package func observation(of life: Life, hashingState: Bool) -> Observation {
-        Observation(
-            life: life,
-            tag: process.tag,
-            role: consensus.role,
-            promised: consensus.promised,
-            view: consensus.view,
-            commit: consensus.commit,
-            applied: consensus.applied,
-            head: consensus.head,
-            headHash: consensus.headHash,
-            appliedHash: consensus.appliedHash,
-            stateHash: hashingState ? SipHash.hash(consensus.machine.snapshot()) : nil
-        )
+    package var role: Role? { consensus.role }
+    package var applied: Position { consensus.applied }
+    package var head: Position { consensus.head }
+
+    package func observation(of life: Life, hashingState: Bool) -> Observation? {
+        Observation(consensus, tag: process.tag, life: life, hashingState: hashingState)
     }
 
     private func receive(

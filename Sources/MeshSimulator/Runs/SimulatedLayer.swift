@@ -2,11 +2,14 @@
 package enum SimulatedLayer: String, CaseIterable, Sendable {
     /// Views, log and registers on a least transport: fast, many faults a second.
     case consensus
+    /// Whole engines: handshakes, lanes, consensus, sessions.
+    case engine
 
     /// Runs `options` to the end or to the first violation; `observer` sees every event.
     package func run(_ options: RunOptions, observer: ((TraceEvent) -> Void)? = nil) -> RunReport {
         switch self {
         case .consensus: ConsensusRun(options, observer: observer).run()
+        case .engine: EngineRun(options, observer: observer).run()
         }
     }
 }

@@ -25,7 +25,7 @@ package final class World<Process: SimulatedProcess> {
     }
 
     /// The world's time.
-    package private(set) var now = Instant.zero
+    package private(set) var time = Instant.zero
     /// The nodes, by their number.
     package private(set) var nodes: [SimulatedNode<Process>] = []
     /// The network's faults; may be changed between steps.
@@ -74,7 +74,7 @@ package final class World<Process: SimulatedProcess> {
         node.incarnation += 1
         node.process = process
         record(index, .start)
-        node.drive(nil, now: now)
+        node.drive(nil, now: time)
         return settle(node)
     }
 
@@ -95,14 +95,14 @@ package final class World<Process: SimulatedProcess> {
         guard node.process != nil, !node.isPaused else { return }
         node.isPaused = true
         record(index, .pause, "for \(duration)")
-        schedule.plan(.resume(index, incarnation: node.incarnation), at: now + duration)
+        schedule.plan(.resume(index, incarnation: node.incarnation), at: time + duration)
     }
 
-    /// Gives a command to a node's process at `time`; a process started later never gets it.
-    package func submit(_ command: Process.Command, to index: Int, at time: Instant) {
+    /// Gives a command to a node's process at `instant`; a process started later never gets it.
+    package func submit(_ command: Process.Command, to index: Int, at instant: Instant) {
         schedule.plan(
             .command(index, incarnation: nodes[index].incarnation, command),
-            at: max(now, time)
+            at: max(time, instant)
         )
     }
 
@@ -111,18 +111,18 @@ package final class World<Process: SimulatedProcess> {
     /// Between steps only. A stopped process gets it when it resumes, a dead one never.
     package func perform(_ command: Process.Command, on index: Int) -> Step {
         drive(index, nodes[index].incarnation, .command(command), .command)
-            ?? Step(time: now, node: index)
+            ?? Step(time: time, node: index)
     }
 
     /// Does the next thing on the agenda; `nil` when nothing is left until `limit`.
     ///
     /// The world's time is then `limit`.
     package func step(until limit: Instant) -> Step? {
-        while let (time, action) = schedule.pop(until: limit) {
-            now = time
+        while let (planned, action) = schedule.pop(until: limit) {
+            time = planned
             if let step = perform(action) { return step }
         }
-        now = max(now, limit)
+        time = max(time, limit)
         return nil
     }
 
@@ -160,12 +160,12 @@ package final class World<Process: SimulatedProcess> {
         guard node.incarnation == incarnation, node.planned == planned else { return nil }
         node.planned = nil
         guard let armed = node.armed, !node.isPaused else { return nil }
-        if armed > now {
+        if armed > time {
             arm(node)
             return nil
         }
-        node.spins = node.lastWake == now ? node.spins + 1 : 0
-        node.lastWake = now
+        node.spins = node.lastWake == time ? node.spins + 1 : 0
+        node.lastWake = time
         return drive(node.index, incarnation, .timer, .timer)
     }
 
@@ -196,7 +196,7 @@ package final class World<Process: SimulatedProcess> {
         }
         if case .datagram(let bytes, _) = stimulus {
             let event = TraceEvent(
-                time: now,
+                time: time,
                 node: index,
                 kind: kind,
                 byteCount: bytes.count,
@@ -206,8 +206,8 @@ package final class World<Process: SimulatedProcess> {
         } else {
             record(index, kind)
         }
-        // 2. Read the clock once: the world's `now` is read inside `drive` and nowhere else.
-        node.drive(stimulus, now: now)
+        // 2. Read the clock once: the node asks its own inside `drive` and nowhere else.
+        node.drive(stimulus, now: time)
         return settle(node)
     }
 
@@ -216,9 +216,9 @@ package final class World<Process: SimulatedProcess> {
         record(node.index, .resume)
         let waiting = node.waiting
         node.waiting.removeAll()
-        for stimulus in waiting { node.drive(stimulus, now: now) }
+        for stimulus in waiting { node.drive(stimulus, now: time) }
         // A deadline that passed meanwhile is handled late, as by a real timer.
-        if let armed = node.armed, armed <= now { node.drive(.timer, now: now) }
+        if let armed = node.armed, armed <= time { node.drive(.timer, now: time) }
         return settle(node)
     }
 
@@ -236,7 +236,7 @@ package final class World<Process: SimulatedProcess> {
         let events = node.events
         node.events.removeAll(keepingCapacity: true)
         arm(node)
-        return Step(time: now, node: node.index, events: events)
+        return Step(time: time, node: node.index, events: events)
     }
 
     private func send(_ entry: DatagramBatch.Entry, of node: SimulatedNode<Process>, to: Int) {
@@ -244,7 +244,7 @@ package final class World<Process: SimulatedProcess> {
             byteCount: entry.byteCount,
             from: node.index,
             to: to,
-            now: now
+            now: time
         )
         guard !deliveries.isEmpty else { return }
         let bytes = node.batch.bytes(of: entry)
@@ -253,12 +253,12 @@ package final class World<Process: SimulatedProcess> {
             delivery.corrupt(&copy)
             schedule.plan(
                 .datagram(to: to, from: node.index, sender: node.address, copy),
-                at: now + baseDelay + delivery.delay
+                at: time + baseDelay + delivery.delay
             )
         }
     }
 
     private func record(_ node: Int?, _ kind: TraceEvent.Kind, _ text: String = "") {
-        trace.record(TraceEvent(time: now, node: node, kind: kind, text: text))
+        trace.record(TraceEvent(time: time, node: node, kind: kind, text: text))
     }
 }

@@ -1,0 +1,253 @@
+import MeshConsensus
+import MeshFaults
+import MeshWire
+
+/// One run: setup, a phase with faults, and a heal after which all must be one.
+///
+/// Subclasses bring the process and the workload; the phases, the faults and the invariants of
+/// consensus are the same at every height.
+package class SimulationRun<Process: MeshProcess> {
+    typealias Step = World<Process>.Step
+
+    private enum Action {
+        case fault(FaultAction)
+        case workload(Int)
+    }
+
+    let options: RunOptions
+    let swarm: Swarm
+    let world: World<Process>
+    /// The chance of the workload.
+    var draw: SeededGenerator
+    var report: RunReport
+    var writes = AcknowledgedWrites()
+    var registers = RegisterHistory()
+    var reads = ReadFreshness()
+
+    private var agenda: Schedule<Action>
+    private var checkers = ConsensusCheckers()
+    private var lastApplied: [Life: Position] = [:]
+    private var epochsSeen: Set<Epoch> = []
+    private var leaderCrash: Instant?
+
+    /// When the room must stand and the faults begin.
+    class var start: Instant { .zero + .seconds(3) }
+    /// How long a heal may take.
+    class var healLimit: Duration { .seconds(10) }
+    /// How long the one view must hold after a heal.
+    class var stability: Duration { .seconds(3) }
+
+    /// Prepares the run of `options`; `observer` sees every event of the trace.
+    init(_ options: RunOptions, observer: ((TraceEvent) -> Void)?) {
+        self.options = options
+        let generator = SeededGenerator(seed: options.seed)
+        swarm = Swarm(
+            seed: options.seed,
+            nodes: options.nodes,
+            start: Self.start,
+            duration: options.duration
+        )
+        world = World(seed: options.seed)
+        world.trace.observer = observer
+        agenda = Schedule(ties: generator.stream("run.ties"))
+        draw = generator.stream("run.workload")
+        report = RunReport(seed: options.seed, nodes: swarm.nodes)
+        report.classes = options.hasFaults ? swarm.classes : []
+    }
+
+    /// Runs to the end or to the first violation.
+    package func run() -> RunReport {
+        do {
+            for clock in swarm.clocks { try start(world.addNode(clock: clock)) }
+            try formRoom()
+            try faultPhase()
+            try healPhase()
+        } catch {
+            report.violation = error
+        }
+        report.traceHash = world.trace.digest
+        report.events = world.trace.count
+        report.simulated = world.time - .zero
+        report.lastEvents = Array(world.trace.recent.suffix(30))
+        report.figures.datagrams = world.delivered.datagrams
+        report.figures.views = epochsSeen.count
+        report.figures.writes = writes.count
+        report.figures.discarded = writes.discardedCount
+        return report
+    }
+
+    // MARK: - What a subclass brings
+
+    /// The process of a node's next incarnation.
+    func makeProcess(_ life: Life, now: Instant) -> Process {
+        preconditionFailure("a run brings its process")
+    }
+
+    /// Makes the first room of all nodes, by ``start``.
+    func formRoom() throws(Violation) {}
+
+    /// Lets a new process on a node go back to the room.
+    func rejoin(_ index: Int) throws(Violation) {}
+
+    /// Lets a node leave the room gracefully.
+    func leave(_ index: Int) throws(Violation) {}
+
+    /// Takes what a process told its application.
+    func handle(_ event: Process.Event, of life: Life) throws(Violation) {}
+
+    /// Does one thing of the workload on a node.
+    func work(_ index: Int) throws(Violation) {}
+
+    /// Forgets what a life that is over waited for.
+    func end(_ life: Life) {}
+
+    /// What is still missing besides one view and equal states; `nil` if nothing.
+    func unfinished() -> String? { nil }
+
+    /// Checks what only the end shows.
+    func finish(_ survivor: Process) throws(Violation) {}
+
+    // MARK: - Phases
+
+    private func faultPhase() throws(Violation) {
+        if options.hasFaults {
+            for fault in swarm.script { agenda.plan(.fault(fault.action), at: fault.time) }
+        }
+        for index in 0..<swarm.nodes { agenda.plan(.workload(index), at: swarm.safety.lowerBound) }
+        while let (time, action) = agenda.pop(until: swarm.safety.upperBound) {
+            try advance(to: time)
+            switch action {
+            case .fault(let fault): try perform(fault)
+            case .workload(let node):
+                try work(node)
+                let pause = draw.duration(in: .milliseconds(20)...(.milliseconds(400)))
+                agenda.plan(.workload(node), at: time + pause)
+            }
+        }
+        try advance(to: swarm.safety.upperBound)
+    }
+
+    private func healPhase() throws(Violation) {
+        world.note("heal all")
+        world.faults.clear()
+        if options.hasFaults { world.faults.setAll(swarm.healed) }
+        // Nodes that are down come back in half of the runs; else they stay dead for ever.
+        let returns = draw.happens(0.5)
+        for node in world.nodes where node.process == nil && returns { try restart(node.index) }
+        try converge(within: Self.healLimit, Convergence.invariant)
+        let view = core().first?.view?.epoch
+        try advance(to: world.time + Self.stability)
+        guard core().allSatisfy({ $0.view?.epoch == view }) else {
+            throw Violation(Convergence.stability, "\(view ?? .zero) was followed by another")
+        }
+        if let survivor = core().first?.life.node, let process = world.nodes[survivor].process {
+            try finish(process)
+        }
+    }
+
+    /// Waits until the live core is one room with nothing unfinished.
+    func converge(within limit: Duration, _ invariant: String) throws(Violation) {
+        let begin = world.time
+        while let obstacle = Convergence().obstacle(core()) ?? unfinished() {
+            guard world.time < begin + limit else { throw Violation(invariant, obstacle) }
+            try advance(to: world.time + .milliseconds(20))
+        }
+        report.figures.heals.append(world.time - begin)
+    }
+
+    // MARK: - Steps
+
+    func advance(to time: Instant) throws(Violation) {
+        while let step = world.step(until: time) { try check(step) }
+    }
+
+    /// Hands a step's events out and checks the invariants of the process that acted.
+    func check(_ step: Step) throws(Violation) {
+        guard let index = step.node, let process = world.nodes[index].process else { return }
+        let life = life(index)
+        for event in step.events { try handle(event, of: life) }
+        let applied = process.applied
+        let isNew = lastApplied[life] != applied
+        lastApplied[life] = applied
+        guard let seen = process.observation(of: life, hashingState: isNew) else { return }
+        if let view = seen.view, epochsSeen.insert(view.epoch).inserted {
+            world.note("view \(view.epoch) of \(view.members.count) at \(view.start)", node: index)
+        }
+        try checkers.check(seen, spins: world.nodes[index].spins)
+    }
+
+    /// A write took effect; answers who holds it.
+    func acknowledged(_ position: Position) -> [Life] {
+        reads.acknowledge(position)
+        if let crash = leaderCrash {
+            report.figures.failovers.append(world.time - crash)
+            leaderCrash = nil
+        }
+        return world.nodes.filter { node in
+            guard let head = node.process?.head else { return false }
+            return head.epoch == position.epoch && head.index >= position.index
+        }.map { life($0.index) }
+    }
+
+    // MARK: - Faults
+
+    private func perform(_ fault: FaultAction) throws(Violation) {
+        world.note("\(fault)")
+        switch fault {
+        case .conditions(let conditions): world.faults.setAll(conditions)
+        case .link(let from, let to, let conditions):
+            world.faults.set(conditions, from: from, to: to)
+        case .partition(let partition): world.faults.partition = partition
+        case .heal: world.faults.partition = Partition()
+        case .crash(let node): crash(node)
+        case .restart(let node): try restart(node)
+        case .pause(let node, let duration): world.pause(node, for: duration)
+        case .leave(let node):
+            guard world.nodes[node].process != nil else { return }
+            try leave(node)
+        }
+    }
+
+    private func start(_ index: Int) throws(Violation) {
+        let node = world.nodes[index]
+        let life = Life(node: index, incarnation: node.incarnation + 1)
+        let process = makeProcess(life, now: node.clock.local(world.time))
+        try check(world.start(process, on: index))
+    }
+
+    func restart(_ index: Int) throws(Violation) {
+        if world.nodes[index].process != nil { crash(index) }
+        try start(index)
+        try rejoin(index)
+    }
+
+    func crash(_ index: Int) {
+        let node = world.nodes[index]
+        guard let process = node.process else { return }
+        if process.role == .leader { leaderCrash = world.time }
+        end(life(index))
+        world.crash(index)
+    }
+
+    // MARK: - Who is who
+
+    func life(_ index: Int) -> Life {
+        Life(node: index, incarnation: world.nodes[index].incarnation)
+    }
+
+    /// Whether this life runs and has not left for good.
+    func isAlive(_ life: Life) -> Bool {
+        guard let process = world.nodes[life.node].process, self.life(life.node) == life else {
+            return false
+        }
+        return process.role != nil && process.role != .left
+    }
+
+    /// The processes that run and have not left for good.
+    func core() -> [Observation] {
+        world.nodes.compactMap { node in
+            guard let process = node.process, process.role != .left else { return nil }
+            return process.observation(of: life(node.index), hashingState: false)
+        }
+    }
+}
