@@ -644,6 +644,7 @@ int linux_remove_directory(int directory, const char *path) {
 }
 
 int linux_lock(int fd) { return RETRY(flock(fd, LOCK_EX | LOCK_NB)); }
+int linux_lock_waiting(int fd) { return RETRY(flock(fd, LOCK_EX)); }
 
 int linux_list(int fd, void (*visit)(const char *name, void *context), void *context) {
     int copy = RETRY(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));

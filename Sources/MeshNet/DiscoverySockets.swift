@@ -89,7 +89,9 @@ package final class DiscoverySockets {
                 receiver.leave(index)
             }
         }
-        let isChanged = next.map(\.key) != senders.map(\.key)
+        let isChanged =
+            next.map(\.interface) != senders.map(\.interface)
+            || next.map(\.family) != senders.map(\.family)
         senders = next
         return isChanged
     }
@@ -128,9 +130,4 @@ extension AddressFamily {
         case .ipv6: DiscoverySockets.groupIPv6(port: port)
         }
     }
-}
-
-extension MulticastSender {
-    /// What makes a sender another one.
-    fileprivate var key: [String] { ["\(family)", interface.name, "\(interface)"] }
 }

@@ -19,8 +19,6 @@ struct SegmentedSender {
     /// Bytes of one send: the largest UDP payload over IPv4.
     private static let runBytes = Limits.datagramCeilingBytes
 
-    private static let noBuffers: Int32 = 105
-
     init(family: AddressFamily, isSegmenting: Bool) {
         self.family = family
         self.isSegmenting = isSegmenting
@@ -162,7 +160,7 @@ struct SegmentedSender {
 
     private mutating func drop(_ datagrams: Int, code: Int32) {
         switch code {
-        case SystemError.Code.again, Self.noBuffers: statistics.droppedFull += datagrams
+        case SystemError.Code.again, SystemError.Code.noBuffers: statistics.droppedFull += datagrams
         case SystemError.Code.messageSize: statistics.droppedTooLarge += datagrams
         default: statistics.droppedRefused += datagrams
         }

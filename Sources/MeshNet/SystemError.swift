@@ -34,6 +34,8 @@ extension SystemError {
         static let familyUnsupported: Int32 = 97
         static let addressInUse: Int32 = 98
         static let addressUnavailable: Int32 = 99
+        static let connectionAborted: Int32 = 103
+        static let noBuffers: Int32 = 105
         static let connectionRefused: Int32 = 111
     }
 }

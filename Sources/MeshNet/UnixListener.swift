@@ -47,8 +47,11 @@ package final class UnixListener {
     /// Throws ``UnixSocketError/inUse(path:process:)`` if somebody answers there.
     package init(path: String) throws(UnixSocketError) {
         self.path = path
-        try Self.prepareDirectory(of: path)
         do {
+            let directory = try Self.prepareDirectory(of: path)
+            // Two processes that find the same dead socket must not both remove it: the second
+            // would remove the first one's. The lock ends with the descriptor, a moment later.
+            try checked("flock", linux_lock_waiting(directory.number))
             var number = listenUnix(path)
             if -number == SystemError.Code.addressInUse {
                 try Self.removeDead(path)
@@ -70,24 +73,18 @@ package final class UnixListener {
         close()
     }
 
-    private static func prepareDirectory(of path: String) throws(UnixSocketError) {
-        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex else { return }
-        let directory = String(path[..<slash])
-        do {
-            let made = makeDirectory(directory)
-            if made < 0, -made != SystemError.Code.exists { try checked("mkdir", made) }
-            let opened = try Descriptor("open", openDirectory(directory))
-            let found = try status(opened.number)
-            guard found.owner == linux_effective_user(), found.mode & 0o077 == 0 else {
-                throw UnixSocketError.directoryNotPrivate(path: directory)
-            }
-        } catch let error as SystemError {
-            throw .system(error, path: directory)
-        } catch let error as UnixSocketError {
-            throw error
-        } catch {
-            preconditionFailure("no other error is thrown: \(error)")
+    /// Makes the directory of `path` if need be, and opens it if it is this user's alone.
+    private static func prepareDirectory(of path: String) throws -> Descriptor {
+        let slash = path.lastIndex(of: "/")
+        let name = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let made = makeDirectory(name)
+        if made < 0, -made != SystemError.Code.exists { try checked("mkdir", made) }
+        let directory = try Descriptor("open", openDirectory(name))
+        let found = try status(directory.number)
+        guard found.owner == linux_effective_user(), found.mode & 0o077 == 0 else {
+            throw UnixSocketError.directoryNotPrivate(path: name)
         }
+        return directory
     }
 
     /// Removes a socket file that nobody listens at.
@@ -112,10 +109,15 @@ package final class UnixListener {
     package var descriptor: Int32 { socket.number }
 
     /// The next waiting connection of an allowed user, or `nil` if none waits.
+    ///
+    /// Throws when this process has too many files open; then close some before the next turn, since
+    /// the listener stays readable.
     package func accept() throws(SystemError) -> UnixConnection? {
         while true {
             let number = linux_unix_accept(socket.number)
             guard -number != SystemError.Code.again else { return nil }
+            // The other end gave up before we came.
+            if -number == SystemError.Code.connectionAborted { continue }
             let connection = try Descriptor("accept4", number)
             let user = linux_peer_user(connection.number)
             guard user == Int64(linux_effective_user()) || user == 0 else {

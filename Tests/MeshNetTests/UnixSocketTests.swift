@@ -165,6 +165,34 @@ struct UnixSocketTests {
         #expect(gone?.isNobodyListening == true)
     }
 
+    @Test("of several starts at once over a dead socket one wins and is reachable")
+    func startRace() async throws {
+        for _ in 0..<20 {
+            let scratch = Scratch()
+            defer { scratch.remove() }
+            let path = "\(scratch.path)/node.sock"
+            do {
+                let first = try UnixListener(path: path)
+                rename(path, path + ".kept")
+                first.close()
+                rename(path + ".kept", path)
+            }
+            let winners = await withTaskGroup(of: Held?.self) { group in
+                for _ in 0..<4 {
+                    group.addTask { (try? UnixListener(path: path)).map(Held.init) }
+                }
+                return await group.reduce(into: []) { $0 += $1.map { [$0] } ?? [] }
+            }
+            #expect(winners.count == 1)
+            _ = try UnixClient(path: path)
+        }
+    }
+
+    private struct Held: @unchecked Sendable {
+        // Sendable: handed over once, then used by the test alone.
+        let listener: UnixListener
+    }
+
     @Test("a file in the way stays; a directory of others is refused")
     func refusals() throws {
         let scratch = Scratch()

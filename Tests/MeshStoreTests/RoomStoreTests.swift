@@ -151,21 +151,21 @@ struct RoomStoreTests {
     }
     static let rows = [
         Row(
-            environment: ["HOME": "/home/a"],
-            keyFile: "/home/a/.local/share/huddle/identity.key",
+            environment: ["HOME": "/h/a"],
+            keyFile: "/h/a/.local/share/huddle/identity.key",
             runtime: "/tmp/huddle-7",
             testDescription: "only a home"
         ),
         Row(
-            environment: ["HOME": "/home/a", "XDG_DATA_HOME": "/d", "XDG_RUNTIME_DIR": "/r"],
+            environment: ["HOME": "/h/a", "XDG_DATA_HOME": "/d", "XDG_RUNTIME_DIR": "/r"],
             keyFile: "/d/huddle/identity.key",
             runtime: "/r/huddle",
             testDescription: "variables win"
         ),
         Row(
-            environment: ["HOME": "/home/a", "XDG_DATA_HOME": "relative"],
+            environment: ["HOME": "/h/a", "XDG_DATA_HOME": "relative"],
             hasRuntime: true,
-            keyFile: "/home/a/.local/share/huddle/identity.key",
+            keyFile: "/h/a/.local/share/huddle/identity.key",
             runtime: "/run/user/7/huddle",
             testDescription: "a relative path is ignored"
         ),

@@ -177,6 +177,8 @@ int linux_unlink(int directory, const char *path);
 int linux_remove_directory(int directory, const char *path);
 /// Takes the exclusive lock (flock) or answers -EWOULDBLOCK.
 int linux_lock(int fd);
+/// Takes the exclusive lock, waiting for it.
+int linux_lock_waiting(int fd);
 /// Calls `visit` with each name of a directory but "." and "..".
 int linux_list(int fd, void (*visit)(const char *name, void *context), void *context);
 uint32_t linux_effective_user(void);
