@@ -87,7 +87,7 @@ prepare() {
     [ ${#missing[@]} -eq 0 ] && return
     if command -v apt-get >/dev/null 2>&1; then
         cannot "${missing[*]}: missing, and could not be installed from here." \
-            "Run this as root, then try again:" \
+            "As root (or behind sudo) run this, then try again:" \
             "  apt-get update && apt-get install -y ${missing[*]}"
     fi
     cannot "missing: libsodium with its headers, and pkg-config." \
@@ -100,10 +100,29 @@ prepare_tests() {
     prepare
     local missing
     mapfile -t missing < <(missing_of "${test_packages[@]}")
-    [ ${#missing[@]} -eq 0 ] && return
-    say "huddle: installing ${missing[*]} for some tests ..."
-    install_packages "${missing[@]}" ||
-        say "huddle: without ${missing[*]} some tests are skipped."
+    if [ ${#missing[@]} -gt 0 ]; then
+        say "huddle: installing ${missing[*]} for some tests ..."
+        install_packages "${missing[@]}" ||
+            say "huddle: without ${missing[*]} some tests are skipped."
+    fi
+    prepare_python
+}
+
+# Finds or makes a Python that has another implementation of Noise, for the cross-check. It lives in
+# the build folder; without a network the test is skipped and says so.
+prepare_python() {
+    local own=$root/.build/python
+    "${HUDDLE_PYTHON:-python3}" -c 'import noise' 2>/dev/null && return
+    if ! "$own/bin/python3" -c 'import noise' 2>/dev/null; then
+        command -v python3 >/dev/null 2>&1 || return
+        {
+            rm -rf "$own"
+            mkdir -p "$root/.build"
+            timeout 60 python3 -m venv "$own" &&
+                timeout 120 "$own/bin/python3" -m pip install -q noiseprotocol
+        } >/dev/null 2>&1 || return
+    fi
+    export HUDDLE_PYTHON=$own/bin/python3
 }
 
 # The strict build: warnings are errors, and every module leaves its symbol graph,
