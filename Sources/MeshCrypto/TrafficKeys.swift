@@ -39,6 +39,11 @@ package struct DataHeader: Hashable, Sendable {
     /// The packet's number under its key.
     package var counter: UInt64
 
+    package init(receiverIndex: UInt32, counter: UInt64) {
+        self.receiverIndex = receiverIndex
+        self.counter = counter
+    }
+
     /// Reads the header of a datagram of at least 32 bytes; nil if it is no DATA.
     package init?(_ datagram: RawSpan) {
         guard datagram.byteCount >= Self.datagramMinimum else { return nil }

@@ -67,6 +67,36 @@ extension LaterMessage {
     init(bytes: [UInt8]) throws(WireError) { self = try LaterMessage(bytes.raw) }
 }
 
+extension HelloMessage {
+    init(bytes: [UInt8]) throws(WireError) { self = try HelloMessage(bytes.raw) }
+}
+
+extension RetryMessage {
+    init(bytes: [UInt8], requestMac1: [UInt8]) throws(WireError) {
+        self = try RetryMessage(bytes.raw, requestMac1: requestMac1)
+    }
+}
+
+extension InviteBeacon {
+    init(bytes: [UInt8]) throws(WireError) { self = try InviteBeacon(bytes.raw) }
+
+    static func version(bytes: [UInt8]) -> UInt8? { version(of: bytes.raw) }
+}
+
+extension InviteProbe {
+    init(bytes: [UInt8]) throws(WireError) { self = try InviteProbe(bytes.raw) }
+}
+
+extension DataHeader {
+    init?(bytes: [UInt8]) { self.init(bytes.raw) }
+}
+
+extension Sodium {
+    static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        isEqual(left.raw, right.raw)
+    }
+}
+
 extension Handshake {
     mutating func read(bytes: [UInt8]) throws(HandshakeError) -> [UInt8] { try read(bytes.raw) }
 }
