@@ -79,6 +79,9 @@ package struct Handshake: ~Copyable {
     /// Whether all messages are through.
     package var isFinished: Bool { nextMessage == pattern.messages.count }
 
+    /// Sets our keys when they are needed: a responder reads the first message without any.
+    package mutating func setKeys(_ keys: consuming HandshakeKeys) { self.keys = keys }
+
     /// Sets the psk when it becomes known: in code mode, after the second message.
     package mutating func setPSK(_ psk: Secret) { self.psk = psk }
 
@@ -91,7 +94,7 @@ package struct Handshake: ~Copyable {
     package mutating func write(
         _ make: (_ payloadHash: [UInt8]) -> [UInt8]
     ) throws(HandshakeError) -> [UInt8] {
-        guard isOurTurn else { throw .malformed }
+        guard isOurTurn, !keys.isEmpty else { throw .malformed }
         var work = duplicate()
         var message: [UInt8] = []
         for token in pattern.messages[nextMessage] {
@@ -222,6 +225,17 @@ package struct HandshakeKeys: ~Copyable, Sendable {
         secretStatic = staticKey
         secretEphemeral = ephemeralKey
     }
+
+    /// No keys yet: enough to read a message without a Diffie-Hellman token.
+    package init() {
+        staticKey = []
+        ephemeralKey = []
+        secretStatic = SecretBytes(count: 0)
+        secretEphemeral = SecretBytes(count: 0)
+    }
+
+    /// Whether there are no keys yet.
+    package var isEmpty: Bool { ephemeralKey.isEmpty }
 
     private init(duplicating other: borrowing HandshakeKeys) {
         staticKey = other.staticKey

@@ -16,13 +16,17 @@ package struct LocalNode: Sendable {
 }
 
 /// What is drawn for one handshake on one side: Noise static, ephemeral, and the password share.
+///
+/// Cheap to draw: the public keys are computed when a message needs them.
 package struct HandshakeSeeds: ~Copyable, Sendable {
-    let keys: HandshakeKeys
+    private let staticKey: SecretBytes
+    private let ephemeralKey: SecretBytes
     let share: SecretBytes
 
     /// New seeds; in code mode the share is a uniform scalar, never clamped.
     package init(mode: HandshakeMode, from source: inout some SecretSource) {
-        keys = HandshakeKeys(from: &source)
+        staticKey = source.secretBytes(32)
+        ephemeralKey = source.secretBytes(32)
         let uniform = source.secretBytes(64)
         share =
             mode == .code
@@ -31,11 +35,17 @@ package struct HandshakeSeeds: ~Copyable, Sendable {
 
     /// Given seeds of 32 bytes each: for known answers.
     package init(staticKey: [UInt8], ephemeralKey: [UInt8], share: [UInt8]) {
-        keys = HandshakeKeys(
-            staticKey: SecretBytes(staticKey.raw),
-            ephemeralKey: SecretBytes(ephemeralKey.raw)
-        )
+        self.staticKey = SecretBytes(staticKey.raw)
+        self.ephemeralKey = SecretBytes(ephemeralKey.raw)
         self.share = SecretBytes(share.raw)
+    }
+
+    /// The key pairs; two scalar multiplications.
+    borrowing func keys() -> HandshakeKeys {
+        HandshakeKeys(
+            staticKey: staticKey.duplicate(),
+            ephemeralKey: ephemeralKey.duplicate()
+        )
     }
 }
 
@@ -72,7 +82,7 @@ package struct InitiatorHandshake: ~Copyable, Sendable {
         var noise = Handshake(
             role: .initiator,
             prologue: keys.prologue(clientNonce: clientNonce, cookie: cookie),
-            keys: seeds.keys.duplicate(),
+            keys: seeds.keys(),
             psk: keys.psk
         )
         // P1 = Ya 32 | zero 48.
@@ -178,13 +188,13 @@ package struct InitiatorHandshake: ~Copyable, Sendable {
     }
 }
 
-/// An HS1 whose first payload opened, before any Diffie-Hellman: cheap to make, cheap to drop.
+/// An HS1 whose first payload opened, before any curve arithmetic: cheap to make, cheap to drop.
 package struct OpenedFirst: ~Copyable, Sendable {
     package let message: FirstMessage
     package let keys: ModeKeys
     fileprivate let remoteShare: [UInt8]
     fileprivate let noise: Handshake
-    fileprivate let share: SecretBytes
+    fileprivate let seeds: HandshakeSeeds
 
     /// Opens P1; mac1 and cookie were checked by the caller.
     package init(
@@ -196,7 +206,7 @@ package struct OpenedFirst: ~Copyable, Sendable {
         var noise = Handshake(
             role: .responder,
             prologue: keys.prologue(clientNonce: message.clientNonce, cookie: message.cookie),
-            keys: seeds.keys.duplicate(),
+            keys: HandshakeKeys(),
             psk: keys.psk
         )
         let payload = try noise.read(message.noise.raw)
@@ -204,7 +214,7 @@ package struct OpenedFirst: ~Copyable, Sendable {
             throw .reserved
         }
         remoteShare = Array(payload[..<32])
-        share = seeds.share.duplicate()
+        self.seeds = seeds
         self.message = message
         self.keys = keys
         self.noise = noise
@@ -234,9 +244,10 @@ package struct ResponderHandshake: ~Copyable, Sendable {
             code: code,
             clientNonce: first.message.clientNonce,
             cookie: first.message.cookie,
-            seed: first.share
+            seed: first.seeds.share
         )
         var noise = first.noise.duplicate()
+        noise.setKeys(first.seeds.keys())
         var payload = ByteWriter(capacity: 40)
         payload.write(share.share)
         payload.write(node.capabilities.rawValue)

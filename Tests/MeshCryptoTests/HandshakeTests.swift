@@ -8,6 +8,8 @@ struct HandshakeTests {
     struct Mode: Sendable, CustomTestStringConvertible {
         var keys: ModeKeys
         var code: InviteCode?
+        /// Every bit in one mode; a part of them in the others, whose messages have the same form.
+        var step: Int { keys.mode == .member ? 1 : 7 }
         var testDescription: String { "\(keys.mode)" }
     }
 
@@ -66,7 +68,7 @@ struct HandshakeTests {
     @Test("a bit flipped in HS1 is refused, by mac1 and by the payload", arguments: modes)
     func flipFirst(mode: Mode) throws {
         let first = try Self.dial(mode).first
-        for bit in 0..<first.count * 8 {
+        for bit in stride(from: 0, to: first.count * 8, by: mode.step) {
             var damaged = first
             damaged[bit / 8] ^= 1 << (bit % 8)
             let hasMac = Mac1.isValid(damaged.raw, key: mode.keys.mac1Key)
@@ -84,7 +86,7 @@ struct HandshakeTests {
     func flipSecond(mode: Mode) throws {
         let dial = try Self.dial(mode)
         let second = try Self.respond(mode, to: dial.first).second
-        for bit in 0..<second.count * 8 {
+        for bit in stride(from: 0, to: second.count * 8, by: mode.step) {
             var damaged = second
             damaged[bit / 8] ^= 1 << (bit % 8)
             let hasMac = Mac1.isValid(damaged.raw, key: mode.keys.mac1Key)
@@ -105,7 +107,7 @@ struct HandshakeTests {
         let responder = try Self.respond(mode, to: dial.first)
         let second = try LaterMessage(bytes: responder.second)
         let third = try dial.answer(second, node: KnownRun.initiator, now: .zero).third
-        for bit in 0..<third.count * 8 {
+        for bit in stride(from: 0, to: third.count * 8, by: mode.step) {
             var damaged = third
             damaged[bit / 8] ^= 1 << (bit % 8)
             let hasMac = Mac1.isValid(damaged.raw, key: mode.keys.mac1Key)

@@ -188,7 +188,7 @@ struct KnownAnswerTests {
         var noise = Handshake(
             role: .responder,
             prologue: keys.prologue(clientNonce: KnownRun.clientNonce, cookie: cookie),
-            keys: seeds.keys.duplicate(),
+            keys: seeds.keys(),
             psk: keys.psk
         )
         let first = try FirstMessage(bytes: run.first)
