@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -83,6 +84,11 @@ int linux_forbid_core(void) {
 }
 
 int linux_forbid_ptrace(void) { return RETRY(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)); }
+int linux_end_with_parent(int parent) {
+    int result = RETRY(prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0));
+    // The parent may have ended before the call above.
+    return result < 0 ? result : getppid() == parent ? 0 : -ESRCH;
+}
 int linux_is_dumpable(void) { return RETRY(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)); }
 
 // MARK: epoll, eventfd, timerfd

@@ -14,4 +14,12 @@ package enum ProcessHardening {
         return linux_forbid_ptrace() >= 0 && isCoreForbidden
         #endif
     }
+
+    /// Has the kernel kill this process when `parent` ends, for the nodes of an experiment.
+    ///
+    /// Answers `false` if `parent` is not the parent, or is gone already. It goes by the thread that
+    /// started this process, so that thread must live as long as its process.
+    package static func endWithParent(_ parent: Int32) -> Bool {
+        linux_end_with_parent(parent) >= 0
+    }
 }

@@ -21,6 +21,8 @@ void linux_thread_name(const char *name);
 int linux_forbid_core(void);
 /// PR_SET_DUMPABLE 0: no ptrace by others of the same user, no core.
 int linux_forbid_ptrace(void);
+/// PR_SET_PDEATHSIG SIGKILL; -ESRCH unless `parent` still is the parent.
+int linux_end_with_parent(int parent);
 /// The value of PR_GET_DUMPABLE.
 int linux_is_dumpable(void);
 

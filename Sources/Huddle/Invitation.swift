@@ -1,0 +1,40 @@
+import MeshCrypto
+package import MeshEngine
+public import MeshWire
+
+/// What opens a room to a guest: a short code, a link, or a member's address.
+public struct Invitation: Sendable {
+    package let target: JoinTarget
+
+    package init(_ target: JoinTarget) {
+        self.target = target
+    }
+
+    /// The invitation that `text` writes: `07-4K9QXMC`, `huddle:?v=1&…` or `192.168.1.20:41002`.
+    ///
+    /// Throws ``JoinError/mistyped`` if it is none of these; a code with a typing error dies here, sends
+    /// nothing and costs no guess. `near` is an address to ask besides what discovery finds.
+    public init(_ text: String, near: SocketAddress? = nil) throws(JoinError) {
+        if text.hasPrefix("huddle:") {
+            guard let link = InviteLink(text) else { throw .mistyped }
+            target = .link(link)
+        } else if let address = SocketAddress(text) {
+            target = .address(address)
+        } else {
+            guard let code = InviteCode(text) else { throw .mistyped }
+            target = .code(code, near: near)
+        }
+    }
+}
+
+/// An open invitation: a code and a link that admit one guest together.
+public struct Invite: Hashable, Sendable {
+    /// The short code, `SS-XXXXXXC`.
+    public let code: String
+    /// The same as a link, with address hints.
+    public let link: String
+    /// The code's public slot, 0 to 99.
+    public let slot: Int
+    /// How long it stays open unless it is used.
+    public let lifetime: Duration
+}

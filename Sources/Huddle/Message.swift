@@ -1,0 +1,58 @@
+public import MeshWire
+
+/// How a message travels.
+public enum DeliveryMode: Hashable, Sendable {
+    /// Once, in order per channel, to everybody that stays.
+    case reliable
+    /// At most once, newest first; for what is soon out of date.
+    case unreliable
+}
+
+/// A message as it came.
+public struct Message: Hashable, Sendable {
+    /// The participant that sent it.
+    public let from: ParticipantID
+    /// The application's channel.
+    public let channel: String
+    /// How it travelled.
+    public let mode: DeliveryMode
+    /// The stream inside an unreliable channel of which only the newest counts; 0 for none.
+    public let key: UInt64
+    /// The application's bytes.
+    public let payload: [UInt8]
+}
+
+/// Who gets a message.
+public enum MessageRecipients: Hashable, Sendable {
+    /// Everybody joined in the session but the sender.
+    case all
+    /// These participants; the sender among them is left out.
+    case only(Set<ParticipantID>)
+}
+
+/// What a reliable send waits for.
+public enum Confirmation: Hashable, Sendable {
+    /// Room in the windows of every recipient's connection: this is the back-pressure.
+    case accepted
+    /// The acknowledgment of every recipient's node.
+    case delivered
+}
+
+/// A change of a session's values.
+public struct ValueChange: Hashable, Sendable {
+    /// The key.
+    public let key: String
+    /// The value now, or `nil` if it was deleted.
+    public let value: Value?
+}
+
+/// A value of a session and its version.
+public struct Value: Hashable, Sendable {
+    /// The application's bytes.
+    public let bytes: [UInt8]
+    /// What compare-and-set compares.
+    public let revision: Revision
+
+    /// The bytes as text; `nil` if they are no UTF-8.
+    public var text: String? { String(validating: bytes, as: UTF8.self) }
+}

@@ -1,0 +1,181 @@
+import MeshCrypto
+import MeshEngine
+import MeshSession
+import MeshTransport
+import MeshWire
+
+// Step 5 of the run loop: hands the engine's events to whoever waits or listens.
+
+extension Node {
+    func deliver(_ events: [Event]) {
+        for event in events {
+            if let request = event.request {
+                answer(request, event)
+            } else {
+                hear(event)
+            }
+        }
+    }
+
+    private func answer(_ request: RequestID, _ event: Event) {
+        if case .inviteOpened(_, let invite) = event { invites[invite.code.slot] = invite }
+        waiting.removeValue(forKey: request)?.resume(returning: event)
+        // A send has two answers: it was accepted, and what became of it, often in the same turn.
+        guard case .sendOutcome(_, let report) = event else { return }
+        switch outcomes[request] {
+        case .announced?: outcomes[request] = .known(report)
+        case .awaited(let continuation)?:
+            outcomes[request] = nil
+            continuation.resume(returning: report)
+        case .known?, nil: break
+        }
+    }
+
+    private func hear(_ event: Event) {
+        switch event {
+        case .roomPhase(let phase): enter(phase)
+        case .roomRecord(let record): keep(record)
+        case .view(let summary):
+            view = summary
+            tell(.view(RoomView(summary)))
+        case .room(let event): hear(event)
+        case .inviteUsed(let node, let slot):
+            invites[slot] = nil
+            tell(.inviteUsed(slot: Int(slot), by: node))
+        case .inviteBurned(let slot, let reason):
+            invites[slot] = nil
+            tell(.inviteBurned(slot: Int(slot), reason: Self.words(reason)))
+        case .message(let message):
+            hub(message.session).deliver(Message(message))
+        case .peer(let node, let change):
+            if case .connected(let address) = change { note(address, of: node) }
+        case .branchDiscarded(let writes): tell(.writesDiscarded(count: writes.count))
+        case .inviteOpened, .inviteRefused, .joined, .joinFailed, .left, .completed, .readReady,
+            .accepted, .sendOutcome:
+            break  // answers to requests, handled above
+        }
+    }
+
+    private func enter(_ phase: RoomPhase) {
+        self.phase = phase
+        switch phase {
+        case .joined:
+            Task { await joinSharedSession() }
+        case .left:
+            view = nil
+            tell(.left)
+            for hub in hubs.values { hub.finish() }
+            hubs = [:]
+            invites = [:]
+        case .none, .connecting: break
+        }
+    }
+
+    /// The shared session is everybody's; a failure leaves what needs it to fail with its own reason.
+    private func joinSharedSession() async {
+        _ = try? await standingSession(Self.sharedSessionName)
+    }
+
+    private func hear(_ event: RoomEvent) {
+        switch event {
+        case .memberJoined(let process): tell(.memberJoined(process.nodeID))
+        case .memberAway(let process): tell(.memberAway(process.nodeID))
+        case .memberBack(let process): tell(.memberReturned(process.nodeID))
+        case .memberLeft(let process): tell(.memberLeft(process.nodeID))
+        case .profileChanged(let process, let name): tell(.nameChanged(process.nodeID, name))
+        case .sessionStarted(let session): tell(.sessionStarted(session.id))
+        case .sessionEnded(let session, _):
+            hubs.removeValue(forKey: session)?.finish()
+            tell(.sessionEnded(session))
+        case .participantJoined(let session, let who):
+            hubs[session]?.deliver(.joined(participant(who)))
+        case .participantAway(let session, let who):
+            hubs[session]?.deliver(.away(participant(who)))
+        case .participantBack(let session, let who):
+            hubs[session]?.deliver(.returned(participant(who)))
+        case .participantLeft(let session, let who, _):
+            hubs[session]?.deliver(.left(participant(who)))
+        case .leadChanged(let session, _, _, _):
+            hubs[session]?.deliver(.lead(lead(of: session)))
+        case .valueChanged(let session, let key, let value, _):
+            hubs[session]?.deliver(ValueChange(key: key, value: value.flatMap(Value.init)))
+        case .activityChanged, .optionsChanged, .leadModeChanged, .upgradeNeeded:
+            break
+        }
+    }
+
+    func messages(
+        of session: SessionID,
+        on channel: String,
+        _ mode: DeliveryMode
+    ) -> MailboxSequence<Message> {
+        hub(session).read(channel, mode)
+    }
+
+    func participantChanges(of session: SessionID) -> MailboxSequence<ParticipantChange> {
+        hub(session).readParticipants()
+    }
+
+    func valueChanges(of session: SessionID) -> MailboxSequence<ValueChange> {
+        hub(session).readValues()
+    }
+
+    /// The readers of a session, made when the first one asks or the first message comes.
+    private func hub(_ session: SessionID) -> SessionHub {
+        if let hub = hubs[session] { return hub }
+        let hub = SessionHub()
+        guard !isStopped else {
+            hub.finish()
+            return hub
+        }
+        hubs[session] = hub
+        return hub
+    }
+
+    private func tell(_ update: RoomUpdate) {
+        listeners.removeAll { $0.isAbandoned }
+        for listener in listeners { listener.send(update) }
+    }
+
+    private func note(_ address: SocketAddress, of node: NodeID) {
+        var known = addresses[node] ?? []
+        known.removeAll { $0 == address }
+        known.append(address)
+        // A roaming node changes its address now and then; old ones are of no use.
+        addresses[node] = known.suffix(8)
+    }
+
+    private static func words(_ reason: BurnReason) -> String {
+        switch reason {
+        case .guesses: "five wrong guesses: somebody is trying; the invitation is closed"
+        case .expired: "nobody came within ten minutes; the invitation is closed"
+        }
+    }
+}
+
+extension Event {
+    /// The request that this event answers.
+    var request: RequestID? {
+        switch self {
+        case .inviteOpened(let request, _), .inviteRefused(let request, _), .joined(let request),
+            .joinFailed(let request, _), .left(let request), .completed(let request, _),
+            .readReady(let request, _), .accepted(let request), .sendOutcome(let request, _):
+            request
+        case .roomPhase, .roomRecord, .view, .room, .inviteUsed, .inviteBurned, .message, .peer,
+            .branchDiscarded:
+            nil
+        }
+    }
+}
+
+extension Message {
+    init(_ message: InboundMessage) {
+        self.init(
+            from: message.from,
+            channel: message.channel,
+            mode: message.lane == .reliable ? .reliable : .unreliable,
+            key: message.key,
+            payload: message.payload
+        )
+    }
+}

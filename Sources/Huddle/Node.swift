@@ -1,0 +1,179 @@
+import MeshCrypto
+import MeshEngine
+import MeshFaults
+package import MeshNet
+import MeshStore
+import MeshTransport
+public import MeshWire
+
+/// A running node: an identity, a UDP port, and at most one room.
+///
+/// Everything of a node happens on the one thread of its ``EventLoop``, which is this actor's
+/// executor: sockets, timers and the engine run there without a lock, the application enters by
+/// `await`. How a turn goes stands in `Node+Drive.swift`.
+///
+/// A node stays up until ``stop()``; letting go of the last reference stops it without a farewell,
+/// as a crash would.
+public actor Node {
+    /// The node's identity, the public key of its key file.
+    public nonisolated let id: NodeID
+    /// What the node was started with.
+    public nonisolated let configuration: NodeConfiguration
+    /// The UDP port of the data socket.
+    public nonisolated let port: UInt16
+    /// The thread all of the node runs on.
+    package nonisolated let loop: EventLoop
+
+    /// The event loop's thread.
+    public nonisolated var unownedExecutor: UnownedSerialExecutor {
+        unsafe loop.asUnownedSerialExecutor()
+    }
+
+    // MARK: The run loop's (`Node+Drive.swift`)
+
+    var engine: Engine
+    var outlets = Outlets()
+    var socket: FaultySocket
+    let discovery: DiscoverySockets?
+    var received = ReceiveBatch()
+    var isDirty = true
+    var registrations: [LoopRegistration] = []
+    var timers: [LoopTimer] = []
+    var turnHandler: LoopTurnHandler?
+    var lastHeard = Instant.zero
+
+    // MARK: Requests (`Node+Requests.swift`)
+
+    var nextRequest: RequestID = 1
+    var waiting: [RequestID: CheckedContinuation<Event?, Never>] = [:]
+    var outcomes: [RequestID: AwaitedOutcome] = [:]
+    var phase = RoomPhase.none
+    var isStopped = false
+
+    // MARK: What the application listens to (`Node+Events.swift`)
+
+    var roomName = ""
+    var view: ViewSummary?
+    var hubs: [SessionID: SessionHub] = [:]
+    var listeners: [Mailbox<RoomUpdate>] = []
+    var addresses: [NodeID: [SocketAddress]] = [:]
+    var invites: [UInt8: OpenInvite] = [:]
+
+    var record: MeshEngine.RoomRecord?
+    /// Why the room could not be stored, if so.
+    package internal(set) var storeFailure: String?
+    let store: RoomStore
+    let lock: InstanceLock
+
+    init(parts: consuming NodeParts) {
+        id = parts.id
+        configuration = parts.configuration
+        port = parts.socket.number
+        loop = parts.loop
+        engine = parts.engine
+        socket = parts.socket
+        discovery = parts.discovery
+        store = parts.store
+        lock = parts.lock
+    }
+
+    deinit {
+        loop.stop()
+    }
+
+    /// Starts a node: opens its key file (made at the first start), its port and its discovery.
+    ///
+    /// Throws ``HuddleError`` of kind `keyFile`, `identityInUse`, `portInUse` or `system`; the
+    /// description says what to do. The node is in no room yet.
+    public static func start(_ configuration: NodeConfiguration) async throws(HuddleError) -> Node {
+        let node = Node(parts: try NodeParts(configuration))
+        try await node.startDriving()
+        return node
+    }
+
+    // MARK: Rooms
+
+    /// The room this node is a member of, if any.
+    public var room: Room? {
+        guard case .joined = phase else { return nil }
+        return Room(node: self, name: currentRoomName)
+    }
+
+    /// Makes a room with this node as its first member.
+    ///
+    /// Throws `alreadyInRoom` if the node is in one. Cancelling ends the wait only.
+    public func createRoom(named name: String) async throws(HuddleError) -> Room {
+        try requireNoRoom()
+        roomName = name
+        switch await perform({ .createRoom($0, name: name) }) {
+        case .joined?: return Room(node: self, name: name)
+        case .joinFailed(_, let failure)?: throw HuddleError(failure)
+        default: throw abandoned
+        }
+    }
+
+    /// Goes back to the room stored last, with whoever of it is near; `nil` if none is stored.
+    ///
+    /// Throws `roomFile` if the file is there and cannot be used. Alone, the node goes on alone, and
+    /// both become one room when they meet.
+    public func resumeRoom() async throws(HuddleError) -> Room? {
+        try requireNoRoom()
+        guard let record = try storedRoom() else { return nil }
+        roomName = record.name
+        switch await perform({ .resumeRoom($0, record) }) {
+        case .joined?: return Room(node: self, name: record.name)
+        case .joinFailed(_, let failure)?: throw HuddleError(failure)
+        default: throw abandoned
+        }
+    }
+
+    /// Enters the room that `invitation` opens.
+    ///
+    /// A mistyped code never gets here: it is no ``Invitation``. Cancelling ends the wait only.
+    public func join(_ invitation: Invitation) async throws(JoinError) -> Room {
+        guard !isStopped else { throw .cancelled }
+        if case .joined = phase { throw .busy }
+        switch await perform({ .join($0, invitation.target) }) {
+        case .joined?: return Room(node: self, name: currentRoomName)
+        case .joinFailed(_, let failure)?: throw JoinError(failure)
+        default: throw .cancelled
+        }
+    }
+
+    /// Says farewell to the room, which it can resume, and stops everything.
+    ///
+    /// Harmless if it was stopped before. Every wait ends, every sequence finishes.
+    public func stop() async {
+        guard !isStopped else { return }
+        isStopped = true
+        await sayFarewell()
+        stopDriving()
+    }
+
+    private func requireNoRoom() throws(HuddleError) {
+        guard !isStopped else { throw .stopped }
+        switch phase {
+        case .joined, .connecting:
+            throw HuddleError(
+                .alreadyInRoom,
+                "the node is in room '\(roomName)' already",
+                hint: "leave it first: 'huddle leave'"
+            )
+        case .none, .left: break
+        }
+    }
+
+    /// Why a wait ended without an answer.
+    var abandoned: HuddleError {
+        isStopped ? .stopped : HuddleError(.cancelled, "the wait was cancelled")
+    }
+}
+
+extension HuddleError {
+    static let stopped = HuddleError(.stopped, "the node was stopped")
+    package static let noRoom = HuddleError(
+        .noRoom,
+        "this node is in no room",
+        hint: "'huddle join CODE' enters one, 'huddle up --room NAME' makes one"
+    )
+}

@@ -1,0 +1,145 @@
+import MeshEngine
+import MeshSession
+import MeshTransport
+public import MeshWire
+
+/// One activity running in a room: participants, messages, values.
+///
+/// A handle: cheap, sendable, and still safe to use when the session or the room is gone.
+public final class Session: Identifiable, Sendable {
+    /// The same on every node.
+    public let id: SessionID
+    /// The node this handle belongs to.
+    public let node: Node
+    /// The session's shared values.
+    public let values: Values
+
+    package init(id: SessionID, node: Node) {
+        self.id = id
+        self.node = node
+        values = Values(session: id, node: node)
+    }
+
+    // MARK: Membership
+
+    /// Becomes a participant; answers with oneself. Harmless if joined already.
+    ///
+    /// Throws `refused` if the session is locked, full or bans this node, `noSession` if it ended.
+    @discardableResult
+    public func join() async throws(HuddleError) -> Participant {
+        try await node.joinSession(id)
+    }
+
+    /// Stops being a participant; harmless if not joined.
+    public func leave() async throws(HuddleError) {
+        try await node.leaveSession(id)
+    }
+
+    /// Ends the session for all.
+    public func end() async throws(HuddleError) {
+        try await node.endSession(id)
+    }
+
+    /// This node's own participant, once joined.
+    public var localParticipant: Participant? {
+        get async { await node.localParticipant(of: id) }
+    }
+
+    /// Everybody joined, in the order of their joins; empty once the session has ended.
+    public var participants: [Participant] {
+        get async { await node.participants(of: id) }
+    }
+
+    /// Changes of participants and lead from now on, in the order of the room's log.
+    ///
+    /// A reader more than 4,096 changes behind loses the oldest; ``participants`` has the whole.
+    public func participantChanges() async -> MailboxSequence<ParticipantChange> {
+        await node.participantChanges(of: id)
+    }
+
+    // MARK: Lead
+
+    /// The participant that leads, a role given by people and inherited after a crash.
+    public var lead: Participant? {
+        get async { await node.lead(of: id) }
+    }
+
+    /// Gives the lead to another participant.
+    ///
+    /// Throws `refused` unless this node's participant has it and the other is present.
+    public func giveLead(to participant: ParticipantID) async throws(HuddleError) {
+        _ = try await node.submit(.giveLead(to: participant), session: id)
+    }
+
+    /// Takes the lead, in a session whose lead can be switched.
+    public func takeLead() async throws(HuddleError) {
+        _ = try await node.submit(.takeLead, session: id)
+    }
+
+    // MARK: Messages
+
+    /// Sends a message on the reliable lane.
+    ///
+    /// Waits as `confirm` says; to wait for acceptance is the back-pressure that keeps a fast sender
+    /// within what its slowest recipient takes. Cancelling before acceptance gives the message up;
+    /// afterwards it ends the wait only.
+    ///
+    /// - Parameters:
+    ///   - payload: The application's bytes, at most 16 MiB.
+    ///   - channel: Order holds within one channel; at most 239 bytes of UTF-8.
+    ///   - recipients: Who gets it.
+    ///   - confirm: What to wait for.
+    ///   - deadline: How long it is worth sending; it is not sent later.
+    public func send(
+        _ payload: [UInt8],
+        on channel: String = "",
+        to recipients: MessageRecipients = .all,
+        confirm: Confirmation = .delivered,
+        deadline: Duration? = nil
+    ) async throws(MessengerError) {
+        var message = outbound(payload, channel, recipients)
+        message.expires = deadline
+        message.acknowledgeAtOnce = confirm == .delivered
+        try await node.send(message, confirm: confirm)
+    }
+
+    /// Sends a message on the fast lane: at most once, never after a newer one of its `key`.
+    ///
+    /// Returns when it is handed over; nobody says whether it arrives. With `latest` the last value of
+    /// a non-zero `key` also arrives reliably once it stays. Throws `tooLarge` above the fast lane's limit.
+    public func sendFast(
+        _ payload: [UInt8],
+        on channel: String = "",
+        key: UInt64 = 0,
+        latest: Bool = false,
+        to recipients: MessageRecipients = .all
+    ) async throws(MessengerError) {
+        var message = outbound(payload, channel, recipients)
+        message.lane = .fast
+        message.key = key
+        message.latest = latest
+        try await node.send(message, confirm: .accepted)
+    }
+
+    /// The messages of a channel from now on; the first reader also gets the newest that came before.
+    ///
+    /// Each call is a reader of its own. Of the reliable lane it gets every message, and its sequence
+    /// ends if it falls 64 MiB behind, so a gap is never silent. Of the fast lane the oldest
+    /// are dropped beyond 1,024.
+    public func messages(
+        on channel: String = "",
+        mode: DeliveryMode = .reliable
+    ) async -> MailboxSequence<Message> {
+        await node.messages(of: id, on: channel, mode)
+    }
+
+    private func outbound(
+        _ payload: [UInt8],
+        _ channel: String,
+        _ recipients: MessageRecipients
+    ) -> OutboundMessage {
+        var message = OutboundMessage(session: id, channel: channel, payload: payload)
+        if case .only(let chosen) = recipients { message.recipients = .only(chosen.sorted()) }
+        return message
+    }
+}

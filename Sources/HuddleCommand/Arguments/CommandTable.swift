@@ -1,0 +1,197 @@
+/// The commands of `huddle`, in the order of its help.
+///
+/// Usage texts, parsing, suggestions and (later) man pages and completions all come from here.
+let commandTable: [CommandSpecification] = [
+    CommandSpecification(
+        name: "demo",
+        summary: "the whole story on this machine, real processes, about 20 s",
+        discussion: [
+            "Starts five nodes on loopback, each a process with a home of its own, and checks every "
+                + "claim it prints. Nothing is left behind, however it ends.",
+            "exit: 0 every claim held, 1 one did not (it says which), 130 or 143 if stopped.",
+        ],
+        options: [
+            jsonOption,
+            .value("--fault", "TEXT", "the links' conditions (default 'loss 5% delay 20ms')"),
+            .flag("--keep", "keep the nodes' folder, for reading their logs"),
+        ],
+        body: DemoCommand.run
+    ),
+    CommandSpecification(
+        name: "up",
+        summary: "start a node; make a room or resume the last one",
+        discussion: [
+            "Runs in the foreground until Ctrl-C, or with --detach until 'huddle down'. Without "
+                + "--room it resumes the stored room, and makes one if there is none.",
+            "The text of --fault is 'loss 5% delay 20ms'; see 'huddle fault --help'.",
+        ],
+        examples: [
+            "huddle up --detach",
+            "huddle up --room kitchen --name anna",
+        ],
+        options: [
+            .value("--room", "NAME", "make a new room of this name"),
+            .value("--name", "NAME", "what the others see (default: user@host)"),
+            .value("--port", "PORT", "UDP port of the data socket (default: any free one)"),
+            .value("--fault", "TEXT", "impair this node's own links", repeatable: true),
+            .flag("--detach", "run in the background; return when the node is ready"),
+            .flag("--no-room", "make and resume no room: wait for 'huddle join'"),
+            .flag("--loopback", "stay on this machine: no other interface is used"),
+            jsonOption,
+            .value("--ready-descriptor", "N", "write one JSON line there when ready", hidden: true),
+            .value("--parent", "PID", "end when this parent process ends", hidden: true),
+        ],
+        body: UpCommand.run
+    ),
+    CommandSpecification(
+        name: "invite",
+        summary: "a short code and a link for one guest",
+        discussion: [
+            "Code and link admit one guest together: using one burns both. They end after 10 minutes, "
+                + "after 5 wrong guesses, or with --close."
+        ],
+        options: [
+            .flag("--link", "print the link alone"),
+            .flag("--code", "print the code alone"),
+            .flag("--wait", "stay until the guest has come"),
+            .flag("--close", "close the open invitations"),
+            jsonOption,
+        ],
+        body: InviteCommand.run
+    ),
+    CommandSpecification(
+        name: "join",
+        operands: "CODE|LINK|ADDRESS",
+        summary: "enter a room with a code or a link",
+        discussion: [
+            "A code works on the local network without any address; --at gives one where multicast "
+                + "does not reach. Secrets can stay out of the argument list: --link-file, --link-fd, or "
+                + "the prompt, which comes if nothing is given."
+        ],
+        examples: [
+            "huddle join 07-4K9QXMC",
+            "huddle join 07-4K9QXMC --at 192.168.1.20:41002",
+            "huddle join --link-file ~/link.txt",
+        ],
+        operandCount: 0...1,
+        options: [
+            .value("--at", "ADDRESS", "ask this address instead of looking around"),
+            .value("--link-file", "FILE", "read the link or code from a file"),
+            .value("--link-fd", "N", "read the link or code from an open descriptor"),
+            jsonOption,
+        ],
+        body: JoinCommand.run
+    ),
+    CommandSpecification(
+        name: "status",
+        summary: "this node, its room, who leads, which sessions run",
+        options: [jsonOption],
+        body: StatusCommand.run
+    ),
+    CommandSpecification(
+        name: "peers",
+        summary: "the others: address, round trip, loss",
+        options: [jsonOption],
+        body: PeersCommand.run
+    ),
+    CommandSpecification(
+        name: "chat",
+        operands: "[TEXT]",
+        summary: "say something to the room, or talk",
+        discussion: [
+            "With TEXT it sends that and ends. Without, it shows what is said as it comes and sends "
+                + "every line you type, until Ctrl-D or Ctrl-C."
+        ],
+        examples: ["huddle chat 'dinner is ready'"],
+        operandCount: 0...1,
+        options: [jsonOption],
+        body: ChatCommand.run
+    ),
+    CommandSpecification(
+        name: "values",
+        operands: "get|set|list|delete|watch [KEY [VALUE]]",
+        summary: "the room's shared values, with compare-and-set",
+        discussion: [
+            "get KEY · set KEY VALUE · list · delete KEY · watch [KEY]. Every write has a revision; with "
+                + "--if-revision, --expect or --if-absent a write happens only if the value is still "
+                + "what you saw, otherwise the exit code is 1 and nothing changed."
+        ],
+        examples: [
+            "huddle values set colour red",
+            "huddle values set colour blue --expect red",
+        ],
+        operandCount: 1...3,
+        verbs: ["get", "set", "list", "delete", "watch"],
+        options: [
+            .value("--if-revision", "REVISION", "only if the value has this revision"),
+            .value("--expect", "VALUE", "only if the value is this one"),
+            .flag("--if-absent", "only if there is no such value yet"),
+            .flag("--local", "get and list: this node's own state, without asking the leader"),
+            .value("--session", "NAME", "values of another session (default: room)"),
+            jsonOption,
+        ],
+        body: ValuesCommand.run
+    ),
+    CommandSpecification(
+        name: "leave",
+        summary: "leave the room for good; the node stays up",
+        options: [jsonOption],
+        body: LeaveCommand.run
+    ),
+    CommandSpecification(
+        name: "down",
+        summary: "stop the node; it resumes its room at the next 'up'",
+        options: [jsonOption],
+        body: DownCommand.run
+    ),
+    CommandSpecification(
+        name: "fault",
+        operands: "set|clear|list [TEXT]",
+        summary: "impair the running node's own links",
+        discussion: [
+            "TEXT is a list of words: 'loss 5% delay 20ms jitter 5ms duplicate 1% reorder 2%'. Without "
+                + "--to it holds for every link; --cut makes the given peers unreachable in both directions."
+        ],
+        examples: [
+            "huddle fault set 'loss 5% delay 20ms'",
+            "huddle fault set --cut 192.168.1.20:41002",
+            "huddle fault clear",
+        ],
+        operandCount: 1...2,
+        verbs: ["set", "clear", "list"],
+        options: [
+            .value("--to", "PEER", "only this address, port or fingerprint", repeatable: true),
+            .value("--cut", "PEER", "cut this address, port or fingerprint off", repeatable: true),
+            jsonOption,
+        ],
+        body: FaultCommand.run
+    ),
+    CommandSpecification(
+        name: "keys",
+        operands: "[new|path|verify FINGERPRINT]",
+        summary: "this machine's fingerprint and key file",
+        discussion: [
+            "Without a word it shows the fingerprint. 'new' makes the key file where there is none; "
+                + "it never replaces one. 'verify' compares the fingerprint of a peer, given in full, "
+                + "with the members of the room."
+        ],
+        operandCount: 0...14,
+        verbs: ["new", "path", "verify"],
+        options: [jsonOption],
+        body: KeysCommand.run
+    ),
+    CommandSpecification(
+        name: "sim",
+        operands: "--seeds A..B …",
+        summary: "deterministic fault injection; 'huddle sim --help' says more",
+        isOpaque: true,
+        body: { invocation in SimCommand.run(arguments: invocation.operands) }
+    ),
+    CommandSpecification(
+        name: "help",
+        operands: "[COMMAND]",
+        summary: "this text, or a command's",
+        operandCount: 0...1,
+        body: HelpCommand.run
+    ),
+]

@@ -1,0 +1,114 @@
+import Huddle
+
+/// `huddle status`: this node, its room, who leads, which sessions run.
+enum StatusCommand {
+    @MainActor
+    static func run(_ invocation: Invocation) async throws(Failure) -> Int32 {
+        let status = try invocation.ask("status")
+        guard !invocation.wantsJSON else {
+            Terminal.print(status.report.description)
+            return ExitCode.success
+        }
+        Terminal.print(text(status))
+        return ExitCode.success
+    }
+
+    /// The status as a person reads it.
+    static func text(_ status: JSON) -> String {
+        let node = status["node"] ?? .null
+        var lines = [
+            "\(Style.dim("node"))   \(Style.bold(node.shown("name")))  "
+                + "\(node.shown("fingerprint").prefix(8))  UDP \(node["port"]?.whole ?? 0)  "
+                + "pid \(node["pid"]?.whole ?? 0)  up \(uptime(node))"
+        ]
+        guard let room = status["room"], room != .null else {
+            lines.append(
+                "\(Style.dim("room"))   in none: 'huddle join CODE', or 'huddle up --room NAME'"
+            )
+            return (lines + faults(status)).joined(separator: "\n")
+        }
+        let members = room["members"]?.elements ?? []
+        let phase = room.shown("phase")
+        var head = "\(Style.dim("room"))   \(Style.bold(room.shown("name")))  "
+        head += "\(members.count) \(members.count == 1 ? "member" : "members")  "
+        head += "view \(room.shown("epoch"))"
+        if phase != "joined" { head += "  \(Style.yellow(phase))" }
+        if room["isPrimary"]?.flag == false { head += "  \(Style.yellow("not the primary side"))" }
+        lines.append(head)
+        for member in members { lines.append("       " + line(member)) }
+        for session in status["sessions"]?.elements ?? [] {
+            let participants = session["participants"]?.elements ?? []
+            let names = participants.map { $0.shown("name") }.joined(separator: ", ")
+            lines.append("\(Style.dim("session")) \(session.shown("activity"))  \(names)")
+        }
+        let invites = status["invites"]?.elements ?? []
+        if !invites.isEmpty {
+            let slots = invites.map { $0.text ?? "-" }.joined(separator: ", ")
+            lines.append("\(Style.dim("open"))   invitation \(slots)")
+        }
+        return (lines + faults(status)).joined(separator: "\n")
+    }
+
+    private static func line(_ member: JSON) -> String {
+        let isPresent = member["isPresent"]?.flag ?? false
+        let isLeader = member["isLeader"]?.flag ?? false
+        let mark = isLeader ? Style.yellow("★") : isPresent ? Style.green("●") : Style.dim("○")
+        var line =
+            "\(mark) \(member.shown("name").padded(20)) \(member.shown("fingerprint").prefix(8))"
+        if isLeader { line += "  leader" }
+        if member["isLocal"]?.flag == true { line += "  this node" }
+        if !isPresent { line += "  away" }
+        return line
+    }
+
+    private static func faults(_ status: JSON) -> [String] {
+        guard let faults = status["faults"], let text = faults["conditions"]?.text else {
+            return []
+        }
+        let cuts = (faults["cuts"]?.elements ?? []).compactMap(\.text)
+        var line = "\(Style.red("fault"))  \(text.isEmpty ? "none" : text)"
+        if !cuts.isEmpty { line += "  cut off: \(cuts.joined(separator: ", "))" }
+        return [line]
+    }
+
+    private static func uptime(_ node: JSON) -> String {
+        let seconds = node["uptime"]?.whole ?? 0
+        if seconds < 120 { return "\(seconds) s" }
+        return seconds < 7200 ? "\(seconds / 60) min" : "\(seconds / 3600) h"
+    }
+}
+
+/// `huddle peers`: the others, their addresses, round trips and losses.
+enum PeersCommand {
+    @MainActor
+    static func run(_ invocation: Invocation) async throws(Failure) -> Int32 {
+        let answer = try invocation.ask("peers")
+        guard !invocation.wantsJSON else {
+            Terminal.print(answer.report.description)
+            return ExitCode.success
+        }
+        let peers = answer["peers"]?.elements ?? []
+        guard !peers.isEmpty else {
+            Terminal.print("nobody else is here; 'huddle invite' gives a code for a guest")
+            return ExitCode.success
+        }
+        var grid = Grid([
+            "", "name", "fingerprint", "address", "state", "rtt", "lost", "sent", "received",
+        ])
+        for peer in peers {
+            grid.add([
+                peer["isLeader"]?.flag == true ? Style.yellow("★") : " ",
+                peer.shown("name"),
+                String(peer.shown("fingerprint").prefix(8)),
+                peer.shown("address"),
+                peer.shown("state"),
+                peer["rttMilliseconds"]?.double.map { "\(decimals($0, 1)) ms" } ?? "-",
+                peer["lossPercent"]?.double.map { "\(decimals($0, 1)) %" } ?? "-",
+                peer["datagramsSent"]?.whole.map(String.init) ?? "-",
+                peer["datagramsReceived"]?.whole.map(String.init) ?? "-",
+            ])
+        }
+        Terminal.print(grid.text)
+        return ExitCode.success
+    }
+}
