@@ -78,7 +78,7 @@ package struct OpeningKey: ~Copyable, Sendable {
     package private(set) var failures: UInt64 = 0
     /// Datagrams refused because their counter was seen or too old.
     package private(set) var replays: UInt64 = 0
-    /// Datagrams refused because the key was beyond a hard stop.
+    /// Datagrams refused untried: no DATA, or the key was beyond a hard stop.
     package private(set) var refusals: UInt64 = 0
 
     init(_ cipher: consuming PacketCipher, limits: KeyLimits, stop: Instant) {
@@ -100,7 +100,8 @@ package struct OpeningKey: ~Copyable, Sendable {
         now: Instant
     ) -> Opened {
         guard let header = DataHeader(datagram) else {
-            failures &+= 1
+            // No tag was tried, so this is no failure the key must answer for.
+            refusals &+= 1
             return .forged
         }
         guard !isClosed, now < stop, header.counter < limits.hardPackets,

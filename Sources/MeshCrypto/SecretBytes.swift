@@ -184,6 +184,9 @@ package final class SecretSlab: @unchecked Sendable {
     /// The number of free slots of both sizes.
     package var freeCount: Int { freeStates.count + freeKeys.count }
 
+    /// Whether every byte is zero, as it must be once all keys are gone: for tests.
+    package var isWiped: Bool { unsafe memory.allSatisfy { $0 == 0 } }
+
     /// Takes a slot for `count` bytes; nil if none of that size is left.
     @unsafe
     func take(_ count: Int) -> (start: UnsafeMutableRawPointer, slot: Int)? {

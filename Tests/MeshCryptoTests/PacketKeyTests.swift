@@ -287,7 +287,9 @@ struct PacketKeyTests {
             #expect(slab.freeCount == (suite == .aes256GCM ? 3 : 2))
             let opened = pair.open(try pair.seal([1, 2]))
             #expect(opened == .packet(byteCount: 2))
+            #expect(!slab.isWiped)
         }
         #expect(slab.freeCount == 6)
+        #expect(slab.isWiped, "no key outlives its owner — S59")
     }
 }
