@@ -123,6 +123,10 @@ package struct Consensus<Machine: StateMachine>: Sendable {
     package var genesis: Digest? { core.genesis }
     /// Members lost without leaving.
     package var estranged: [ProcessID] { core.estranged }
+    /// The chain's hash at `index`, unless it is compacted away or not there yet.
+    package func hash(at index: UInt64) -> Digest? { core.log.hash(at: index) }
+    /// The canonical bytes of the whole replicated state at ``applied``: equal histories, equal bytes.
+    package var snapshot: [UInt8] { core.replica.snapshot(genesis: core.genesis ?? .zero) }
     /// Counters.
     package var statistics: ConsensusStatistics { core.statistics }
 }

@@ -1,20 +1,70 @@
 import MeshWire
 
 /// The machine behind ``Consensus``, free of generics so that it is compiled once.
+///
+/// What it knows falls into four parts: the replicated part (`log`, `commit`, `replica`), the promise
+/// (`promised`), what it hears (`links`), and the work under way, of each kind at most one: an
+/// `attempt` to form a view, a `catchUp`, a merge `talk`, the `leading` of its own view. Every change
+/// of the view runs through `adopt(_:)`, which clears that work together.
 struct ConsensusCore: Sendable {
-    var machine: any StateMachine
-    var view: View?
-    var role: Role = .joining
-    var isPrimary: Bool { false }
-    var isUsable: Bool { false }
-    var promised: Epoch = .zero
-    var commitPosition: Position = .zero
-    var appliedPosition: Position = .zero
-    var headPosition: Position = .zero
-    var headHash: Digest = .zero
-    var appliedHash: Digest = .zero
+    let configuration: ConsensusConfiguration
+    let me: ProcessID
+    let ability: UInt8
+    let digest: @Sendable ([UInt8]) -> Digest
+    let verify: @Sendable (Command) -> Bool
+    let pristine: any StateMachine
+    var random: SeededGenerator
+
+    /// The time of the last inlet, and the deadline last answered by ``poll(into:)``.
+    var now: Instant
+    var due: Instant?
+    var lastAdvance: Instant
+
     var genesis: Digest?
-    var estranged: [ProcessID] = []
+    var roomTag: UInt64 = 0
+    var role: Role = .joining
+    var promised: Epoch = .zero
+    var promisedAt: Instant
+    /// The highest counter seen anywhere.
+    var counterSeen: UInt64 = 0
+
+    var log = Log(base: .zero, hash: .zero)
+    var commit: UInt64 = 0
+    var replica: Replica
+    /// The lost branch's state, shown until the view that replaces it commits: positions never fall.
+    var displayed: Replica?
+    /// The newest view entry of the log, and when it came.
+    var view: View?
+    var viewSince: Instant
+    /// States at the start of views that lost members, oldest first.
+    var checkpoints: [Replica] = []
+
+    var links = TagMap<Link>()
+    /// How slow this process finds itself, 0...8.
+    var health = 0
+    var healthAt: Instant
+    var campaignAt: Instant?
+    var nextRandomProbe: Instant
+    var leaderHasQuorum = false
+    var helperRequests: [HelperRequest] = []
+
+    var attempt: Attempt?
+    var leading: Leading?
+    var catchUp: CatchUp?
+    var talk: Talk?
+    var talkBackoff: Instant
+    var talkFailures = 0
+    var learners = TagMap<Learner>()
+    var challenges = TagMap<Challenge>()
+    var served: ServedSnapshot?
+    var joinVia: [ProcessID] = []
+    var joinResend: Instant
+    var departure: Departure?
+    var recentViews: [Instant] = []
+
+    var client: Client
+    var isAcknowledgmentDue = false
+    var output = ConsensusOutput()
     var statistics = ConsensusStatistics()
 
     init(
@@ -27,23 +77,237 @@ struct ConsensusCore: Sendable {
         seed: UInt64,
         now: Instant
     ) {
-        self.machine = machine
+        self.configuration = configuration
+        me = process
+        self.ability = ability
+        self.digest = digest
+        self.verify = verify
+        pristine = machine
+        random = SeededGenerator(seed: seed).stream("consensus", process.tag)
+        self.now = now
+        lastAdvance = now
+        promisedAt = now
+        replica = Replica(machine: machine, genesis: .zero)
+        viewSince = now
+        healthAt = now
+        nextRandomProbe = now
+        talkBackoff = now
+        joinResend = now
+        client = Client(now: now)
+    }
+}
+
+// MARK: What callers see.
+extension ConsensusCore {
+    var machine: any StateMachine { (displayed ?? replica).machine }
+    var commitPosition: Position {
+        displayed?.applied ?? log.position(at: commit) ?? replica.applied
+    }
+    var appliedPosition: Position { (displayed ?? replica).applied }
+    var appliedHash: Digest { (displayed ?? replica).appliedHash }
+    var headPosition: Position { log.headPosition }
+    var headHash: Digest { log.headHash }
+    var estranged: [ProcessID] { replica.estranged }
+
+    /// Whether I am listed in the newest view of my log.
+    var isMember: Bool { view?.contains(me) ?? false }
+    /// Whether I have promised nothing above my view, so that I may acknowledge in it.
+    var isActive: Bool { view?.epoch == promised }
+    var isViewCommitted: Bool { view.map { commit >= $0.start.index } ?? false }
+    var isPrimary: Bool { isMember && isViewCommitted && view?.primary == true }
+    var isUsable: Bool { isMember && isViewCommitted && isActive && role != .left }
+    var isLeading: Bool { leading != nil }
+    /// Whether I am a leader that sequences commands now.
+    var isAdmitting: Bool {
+        isLeading && isUsable && attempt == nil && talk?.verdict != .lost && departure == nil
     }
 
-    mutating func create(now: Instant) {}
-    mutating func join(via process: ProcessID, now: Instant) {}
-    mutating func reachable(_ process: ProcessID, now: Instant) {}
-    mutating func unreachable(_ process: ProcessID, now: Instant) {}
-    mutating func heard(_ process: ProcessID, now: Instant) {}
-    mutating func receive(_ bytes: RawSpan, from process: ProcessID, now: Instant) {}
-    mutating func submit(_ command: Command, now: Instant) throws(SubmitError) -> Ticket {
-        throw .notJoined
+    func hash(_ bytes: [UInt8]) -> Digest { digest(bytes) }
+}
+
+// MARK: Inlets.
+extension ConsensusCore {
+    mutating func create(now time: Instant) {
+        enter(time)
+        guard genesis == nil, role == .joining else { return }
+        var writer = ByteWriter(capacity: 128)
+        writer.write("huddle/1 genesis".utf8)
+        writer.write(UInt8(0))
+        writer.write(configuration.room)
+        writer.write(configuration.policy.rawValue)
+        writer.write(me.nodeID)
+        writer.write(me.incarnation)
+        adoptGenesis(digest(writer.bytes))
+        attempt = Attempt(
+            reason: .change,
+            members: [Member(process: me, ability: ability, joined: .zero)],
+            now: now
+        )
+        beginPreparing()
     }
-    mutating func read(_ level: ReadLevel, after: Position?, now: Instant) -> Ticket {
-        Ticket(value: 0)
+
+    mutating func adoptGenesis(_ genesis: Digest) {
+        self.genesis = genesis
+        roomTag = genesis.bytes.prefix(6).enumerated().reduce(0) {
+            $0 | UInt64($1.element) << UInt64(8 * $1.offset)
+        }
+        log = Log(base: .zero, hash: genesis)
+        replica = Replica(machine: pristine, genesis: genesis)
     }
-    mutating func leave(now: Instant) {}
-    mutating func expel(_ process: ProcessID, now: Instant) {}
-    mutating func advance(to now: Instant) {}
-    mutating func poll(into output: inout ConsensusOutput) -> Instant? { nil }
+
+    mutating func join(via process: ProcessID, now time: Instant) {
+        enter(time)
+        guard role == .joining, process.tag != me.tag else { return }
+        joinVia.removeAll { $0 == process }
+        joinVia.insert(process, at: 0)
+        if joinVia.count > 16 { joinVia.removeLast() }
+        joinResend = now
+        tickJoin()
+    }
+
+    mutating func reachable(_ process: ProcessID, now time: Instant) {
+        enter(time)
+        guard process.tag != me.tag else { return }
+        touchLink(process)
+        links.update(process.tag) { link in
+            if !link.isReachable {
+                link.isReachable = true
+                link.upSince = time
+                link.nextBeacon = time
+            }
+            link.process = process
+        }
+        if joinVia.contains(process) { joinResend = now }
+    }
+
+    mutating func unreachable(_ process: ProcessID, now time: Instant) {
+        enter(time)
+        links.update(process.tag) { $0.isReachable = false }
+        if view?.member(tag: process.tag) == nil { links[process.tag] = nil }
+    }
+
+    mutating func heard(_ process: ProcessID, now time: Instant) {
+        enter(time)
+        noteHeard(process)
+    }
+
+    mutating func noteHeard(_ process: ProcessID) {
+        guard let index = links.index(of: process.tag) else { return }
+        let isFalse =
+            links.values[index].evictedAt.map { now - $0 < .seconds(10) } ?? false
+        links.update(process.tag) { link in
+            link.lastHeard = now
+            if isFalse { link.suspectedFalsely(now: now) } else { link.evictedAt = nil }
+        }
+        if isFalse { statistics.falseSuspicions += 1 }
+    }
+
+    mutating func touchLink(_ process: ProcessID) {
+        guard links[process.tag] == nil else { return }
+        if links.count >= ConsensusLimits.links {
+            // A link nobody needs makes room: not reachable and no member.
+            let spare = links.tags.first { tag in
+                links[tag]?.isReachable == false && view?.member(tag: tag) == nil
+            }
+            guard let spare else { return }
+            links[spare] = nil
+        }
+        links[process.tag] = Link(process: process, now: now)
+    }
+
+    /// Moves the clock; notices that the process was paused (`30-consensus.md` §5).
+    mutating func enter(_ time: Instant) {
+        guard time > now else { return }
+        if let due, time - due > configuration.heartbeat * 4 { notePause(time) }
+        now = time
+    }
+
+    private mutating func notePause(_ time: Instant) {
+        statistics.pauses += 1
+        health = min(8, health + 2)
+        healthAt = time
+        links.updateAll { _, link in
+            link.lastHeard = time
+            link.inView = time
+            link.vouched = time
+            link.probes = 0
+            link.nextProbe = time
+        }
+        leading?.paused(now: time)
+        campaignAt = nil
+        promisedAt = max(promisedAt, time - .milliseconds(100))
+        leaderHasQuorum = false
+        attempt?.extend(now: time)
+        talk = nil
+        catchUp?.progressAt = time
+        due = nil
+    }
+
+    mutating func advance(to time: Instant) {
+        enter(time)
+        lastAdvance = now
+        guard role != .left else { return }
+        tickLocal()
+        tickJoin()
+        tickLeading()
+        tickFollower()
+        tickAttempt()
+        tickCatchUp()
+        tickTalk()
+        tickBeacons()
+        tickClient()
+        tickDeparture()
+    }
+
+    mutating func poll(into output: inout ConsensusOutput) -> Instant? {
+        if role != .left {
+            replicate()
+            flushAcknowledgment()
+        }
+        output.messages.append(contentsOf: self.output.messages)
+        output.events.append(contentsOf: self.output.events)
+        self.output.messages.removeAll(keepingCapacity: true)
+        self.output.events.removeAll(keepingCapacity: true)
+        due = deadline
+        return due
+    }
+
+    /// When ``advance(to:)`` has something to do: every 5 ms while work is under way.
+    private var deadline: Instant? {
+        guard role != .left else { return nil }
+        if isBusy { return lastAdvance + .milliseconds(5) }
+        guard genesis != nil else { return nil }
+        var next = min(leading?.nextHeartbeat ?? nextRandomProbe, nextBeaconDue)
+        next = min(next, nextMonitorDue)
+        // Whatever is due and was not served waits a moment: never a loop without time.
+        return max(next, lastAdvance + .milliseconds(1))
+    }
+
+    private var isBusy: Bool {
+        if attempt != nil || catchUp != nil || talk != nil || departure != nil { return true }
+        if !joinVia.isEmpty && role == .joining { return true }
+        if !client.isIdle || !learners.isEmpty || !challenges.isEmpty { return true }
+        if !helperRequests.isEmpty || campaignAt != nil { return true }
+        if let view, promised != view.epoch { return true }
+        if let leading, !leading.isSettled(head: log.head) || !isViewCommitted { return true }
+        return false
+    }
+
+    /// Sets the role, the one place where it changes.
+    mutating func become(_ next: Role) {
+        guard role != next, role != .left else { return }
+        role = next
+        output.events.append(.roleChanged(next))
+        if next == .left {
+            attempt = nil
+            leading = nil
+            catchUp = nil
+            talk = nil
+            learners = TagMap()
+            challenges = TagMap()
+            joinVia = []
+            departure = nil
+            failPending(.notJoined)
+        }
+    }
 }

@@ -1,0 +1,467 @@
+import MeshWire
+
+/// What a leader knows of one member.
+struct Progress: Sendable {
+    var process: ProcessID
+    /// Whether it answered INSTALLED for this view.
+    var isInstalled = false
+    /// It holds the log up to here.
+    var match: UInt64 = 0
+    /// The next entry to send it.
+    var next: UInt64
+    var respondedAt: Instant
+    /// When it last moved: matched more, or asked for more while it catches up.
+    var progressAt: Instant
+    /// The highest heartbeat it answered.
+    var answered: UInt32 = 0
+    /// Its head in the heartbeat answer before, to notice what was lost.
+    var lastHead: UInt64 = 0
+    var sentAt: Instant
+    /// The commit it was told.
+    var told: UInt64 = 0
+    var promised: Epoch
+}
+
+/// Leading one view: from the own INSTALL on until the view changes.
+struct Leading: Sendable {
+    var install: Message.Install
+    var progress = TagMap<Progress>()
+    /// Departing processes that shall learn of the view.
+    var leavers: [ProcessID] = []
+    var leaversInstalled: [UInt64] = []
+    var sequence: UInt32 = 0
+    var nextHeartbeat: Instant
+    var installResend: Instant
+    var installInterval: Duration = .milliseconds(12)
+    var startedAt: Instant
+    /// A commit quorum was heard within D.
+    var hasQuorum = true
+    /// After a pause, answers to heartbeats from this one on count.
+    var quorumFrom: UInt32 = 0
+    /// Commands in the log that are not applied yet.
+    var sequenced: [CommandKey: UInt64] = [:]
+    var waiters: [Waiter] = []
+    var reads: [LeaderRead] = []
+    var leaving: [ProcessID] = []
+    var expelled: [ProcessID] = []
+    var changeAt: Instant?
+
+    struct CommandKey: Hashable, Sendable {
+        var origin: Origin
+        var sequence: UInt64
+    }
+
+    /// An answer owed to the origin of a command.
+    struct Waiter: Sendable {
+        var index: UInt64
+        var process: ProcessID
+        var key: CommandKey
+        var level: WriteLevel
+    }
+
+    /// A read that waits for a quorum's answer to a heartbeat.
+    struct LeaderRead: Sendable {
+        /// `nil`: my own.
+        var process: ProcessID?
+        var nonce: UInt64
+        var sequence: UInt32
+        var position: Position
+    }
+
+    /// Whether nothing is on its way to any member.
+    func isSettled(head: UInt64) -> Bool {
+        waiters.isEmpty && reads.isEmpty && leaving.isEmpty && expelled.isEmpty && changeAt == nil
+            && progress.values.allSatisfy { $0.isInstalled && $0.match == head }
+    }
+
+    mutating func paused(now: Instant) {
+        hasQuorum = false
+        quorumFrom = sequence &+ 1
+        nextHeartbeat = now
+        progress.updateAll {
+            $1.respondedAt = now
+            $1.progressAt = now
+        }
+    }
+}
+
+// A leader at work: heartbeats, replication, commit.
+extension ConsensusCore {
+    mutating func tickLeading() {
+        guard let leader = leading, let view else { return }
+        if now >= leader.nextHeartbeat { sendHeartbeats() }
+        if now >= leader.installResend { resendInstall() }
+        checkQuorum()
+        tickLearners()
+        guard attempt == nil else { return }
+        var suspects: [UInt64] = []
+        for index in 0..<leader.progress.count {
+            let progress = leader.progress.values[index]
+            if monitor(progress.process, vouching: detection(nil) * 2) {
+                suspects.append(progress.process.tag)
+            } else if !progress.isInstalled, now - progress.progressAt > .seconds(4) {
+                suspects.append(progress.process.tag)
+            }
+        }
+        let isStuck = promised > view.epoch && now > promisedAt + installPatience
+        let isOutpromised = leader.progress.values.contains { $0.promised > view.epoch }
+        let wantsChange =
+            !leader.leaving.isEmpty || !leader.expelled.isEmpty
+            || (leader.changeAt.map { now >= $0 } ?? false)
+        guard !suspects.isEmpty || isStuck || isOutpromised || wantsChange else { return }
+        guard !suspects.isEmpty || mayChangeView else { return }
+        changeView(without: suspects)
+    }
+
+    /// At most four views a second of my own making, but for suspicions.
+    private var mayChangeView: Bool {
+        recentViews.filter { now - $0 < .seconds(1) }.count < 4
+    }
+
+    /// Whether a strict majority of the view, me included, satisfies `holds`.
+    func hasMajority(_ holds: (Progress) -> Bool) -> Bool {
+        guard let leading, let view else { return false }
+        let count = 1 + leading.progress.values.reduce(0) { $0 + (holds($1) ? 1 : 0) }
+        return count * 2 > view.members.count
+    }
+
+    private mutating func checkQuorum() {
+        guard let leading, let view else { return }
+        let from = leading.quorumFrom
+        let limit = detection(nil)
+        let has = hasMajority {
+            now - $0.respondedAt < limit && $0.promised <= view.epoch
+                && (from == 0 || $0.answered >= from)
+        }
+        self.leading?.hasQuorum = has
+    }
+
+    mutating func sendHeartbeats() {
+        guard let leader = leading else { return }
+        leading?.sequence = leader.sequence &+ 1
+        let nextHeartbeat = now + heartbeatInterval
+        leading?.nextHeartbeat = nextHeartbeat
+        checkQuorum()
+        let beat = Message.Heartbeat(
+            sequence: leader.sequence &+ 1,
+            commit: commit,
+            head: log.head,
+            hashPrefix: log.headHash.prefix,
+            hasQuorum: leading?.hasQuorum == true && isActive,
+            health: UInt8(health),
+            heardFrom: heardFrom,
+            promised: promised,
+            sentAt: UInt64(bitPattern: now.nanoseconds),
+            echoed: 0
+        )
+        for index in 0..<leader.progress.count {
+            send(.heartbeat(beat), to: leader.progress.values[index].process)
+        }
+        leading?.progress.updateAll { $1.told = commit }
+    }
+
+    mutating func receiveHeartbeat(_ beat: Message.Heartbeat, _ process: ProcessID) {
+        guard let view, process.tag == view.epoch.proposer, !isLeading else { return }
+        leaderHasQuorum = beat.hasQuorum
+        if isActive { advanceCommit(to: min(beat.commit, log.head)) }
+        answerHeartbeat(beat, process, epoch: view.epoch)
+    }
+
+    /// Answers with what I hold in this view; nothing while I only catch up to it.
+    mutating func answerHeartbeat(
+        _ beat: Message.Heartbeat,
+        _ process: ProcessID,
+        epoch: Epoch
+    ) {
+        let isInstalled = view?.epoch == epoch
+        send(
+            .heartbeatAnswer(
+                .init(
+                    sequence: beat.sequence,
+                    commit: isInstalled ? commit : 0,
+                    head: isInstalled && isActive ? log.head : 0,
+                    hashPrefix: isInstalled ? log.headHash.prefix : 0,
+                    hasQuorum: leaderHasQuorum,
+                    health: UInt8(health),
+                    heardFrom: isInstalled ? heardFrom : 0,
+                    promised: promised,
+                    sentAt: UInt64(bitPattern: now.nanoseconds),
+                    echoed: beat.sentAt
+                )
+            ),
+            to: process,
+            epoch: epoch
+        )
+    }
+
+    mutating func receiveHeartbeatAnswer(_ beat: Message.Heartbeat, _ process: ProcessID) {
+        guard let view, let leading, let known = leading.progress[process.tag] else { return }
+        let sentAt = Instant(nanoseconds: Int64(bitPattern: beat.echoed))
+        links.update(process.tag) {
+            $0.inView = now
+            if sentAt <= now { $0.measured(now - sentAt) }
+        }
+        // Answers may overtake one another; the promise of the newest counts.
+        let isNewest = beat.sequence >= known.answered
+        self.leading?.progress.update(process.tag) {
+            $0.respondedAt = now
+            if isNewest {
+                $0.answered = beat.sequence
+                $0.promised = beat.promised
+            }
+        }
+        if beat.promised > view.epoch {
+            counterSeen = max(counterSeen, beat.promised.counter)
+        } else if known.isInstalled, beat.head <= log.head {
+            matched(process.tag, beat.head)
+            let isStalled = beat.head < log.head && beat.head == known.lastHead
+            self.leading?.progress.update(process.tag) {
+                $0.lastHead = beat.head
+                if isStalled { $0.next = min($0.next, $0.match + 1) }
+            }
+        }
+        completeReads()
+    }
+
+    // MARK: Replication
+
+    /// Sends what members lack, as much as the window allows; called once a poll.
+    mutating func replicate() {
+        guard let leader = leading, let view, isActive else { return }
+        for index in 0..<leader.progress.count {
+            var progress = leader.progress.values[index]
+            guard progress.isInstalled else { continue }
+            // What was sent and not acknowledged for long goes out again.
+            if progress.match < log.head, progress.next > progress.match + 1,
+                now - progress.sentAt > (links[progress.process.tag]?.timeout ?? .zero) * 2
+                    + .milliseconds(20)
+            {
+                progress.next = progress.match + 1
+            }
+            guard progress.next > log.base.index else {
+                // Compacted away: the member is dropped and comes back by snapshot.
+                self.leading?.progress.update(progress.process.tag) {
+                    $0.isInstalled = false
+                    $0.progressAt = .zero - .seconds(10)
+                }
+                continue
+            }
+            var sent = false
+            while progress.next <= log.head, progress.next &- progress.match <= 512,
+                let previousHash = log.hash(at: progress.next - 1)
+            {
+                let batch = entries(from: progress.next, through: log.head, budget: 900)
+                guard !batch.isEmpty else { break }
+                send(
+                    .append(
+                        .init(
+                            previous: progress.next - 1,
+                            previousHash: previousHash,
+                            commit: commit,
+                            entries: batch
+                        )
+                    ),
+                    to: progress.process,
+                    epoch: view.epoch
+                )
+                progress.next += UInt64(batch.count)
+                sent = true
+            }
+            if sent {
+                progress.sentAt = now
+                progress.told = commit
+            }
+            let final = progress
+            self.leading?.progress.update(progress.process.tag) { $0 = final }
+        }
+        // News of a commit does not wait for the next heartbeat.
+        if leading?.progress.values.contains(where: { $0.isInstalled && $0.told < commit }) == true
+        {
+            sendHeartbeats()
+        }
+    }
+
+    /// Entries from `first` on, at least one, up to `budget` bytes.
+    func entries(from first: UInt64, through last: UInt64, budget: Int) -> [Entry] {
+        var batch: [Entry] = []
+        var size = 0
+        var index = first
+        while index <= last, let entry = log[index],
+            batch.count < ConsensusLimits.entriesPerMessage
+        {
+            size += entry.bytes.count + 4
+            if !batch.isEmpty, size > budget { break }
+            batch.append(entry)
+            index += 1
+        }
+        return batch
+    }
+
+    mutating func receiveAppend(_ append: Message.Append, _ process: ProcessID) {
+        guard let view, process.tag == view.epoch.proposer, !isLeading else { return }
+        guard isActive else { return }
+        guard append.previous <= log.head else {
+            send(.missing([(log.head + 1)...append.previous]), to: process)
+            return
+        }
+        // At or below my base everything is committed and equal.
+        if append.previous >= log.base.index,
+            !log.holds(append.previous, append.previousHash)
+        {
+            statistics.malformed += 1
+            return
+        }
+        for entry in append.entries where entry.position.index > log.head {
+            guard log.accepts(entry), entry.position.epoch == view.epoch else {
+                statistics.malformed += 1
+                return
+            }
+            if case .view = entry.body { return }
+            log.append(entry, digest: digest)
+        }
+        isAcknowledgmentDue = true
+        advanceCommit(to: min(append.commit, log.head))
+    }
+
+    mutating func flushAcknowledgment() {
+        guard isAcknowledgmentDue else { return }
+        isAcknowledgmentDue = false
+        guard isActive, !isLeading, let leader = view?.leader else { return }
+        send(.acknowledgment(match: log.head, durable: 0), to: leader)
+    }
+
+    mutating func receiveAcknowledgment(_ match: UInt64, _ process: ProcessID) {
+        guard leading?.progress[process.tag]?.isInstalled == true, match <= log.head else {
+            return
+        }
+        links.update(process.tag) { $0.inView = now }
+        leading?.progress.update(process.tag) { $0.respondedAt = now }
+        matched(process.tag, match)
+    }
+
+    mutating func receiveMissing(_ ranges: [ClosedRange<UInt64>], _ process: ProcessID) {
+        guard let first = ranges.first?.lowerBound,
+            let known = leading?.progress[process.tag], known.isInstalled
+        else { return }
+        links.update(process.tag) { $0.inView = now }
+        leading?.progress.update(process.tag) {
+            $0.respondedAt = now
+            if first > $0.match, now - $0.sentAt > .milliseconds(2) {
+                $0.next = min($0.next, first)
+            }
+        }
+    }
+
+    /// Notes that a member holds the log up to `index`, and commits what that allows.
+    mutating func matched(_ tag: UInt64, _ index: UInt64) {
+        leading?.progress.update(tag) {
+            if index > $0.match {
+                $0.match = index
+                $0.progressAt = now
+                $0.next = max($0.next, index + 1)
+            }
+        }
+        updateCommit()
+    }
+
+    /// Commits up to what a strict majority of this view holds; the view entry comes first.
+    ///
+    /// A primary view also needs those who installed it to outweigh every required configuration.
+    mutating func updateCommit() {
+        guard let leader = leading, let view, isActive else { return }
+        if !isViewCommitted {
+            guard hasMajority({ $0.isInstalled }) else { return }
+            let holders =
+                [me.tag] + leader.leaversInstalled
+                + leader.progress.values.filter(\.isInstalled).map(\.process.tag)
+            if view.primary, !view.required.allSatisfy({ $0.isOutweighed(by: holders) }) { return }
+        }
+        var matches = leader.progress.values.map { $0.isInstalled ? $0.match : 0 }
+        matches.append(log.head)
+        matches.sort(by: >)
+        let index = matches[view.members.count / 2]
+        guard index >= view.start.index else { return }
+        advanceCommit(to: index)
+        answerWaiters()
+        if commit >= view.start.index { dismissLeavers() }
+    }
+
+    /// Moves `commit` and applies; never backwards.
+    mutating func advanceCommit(to index: UInt64) {
+        guard index > commit else { return }
+        let wasCommitted = isViewCommitted
+        commit = index
+        applyCommitted()
+        if !wasCommitted, isViewCommitted, isMember, let view {
+            output.events.append(.viewUsable(view))
+            if isLeading { become(.leader) }
+            talkFailures = min(talkFailures, 2)
+            retryPending()
+            links.updateAll { _, link in link.nextBeacon = min(link.nextBeacon, now) }
+        }
+    }
+
+    mutating func applyCommitted() {
+        let before = (displayed ?? replica).estranged
+        if displayed != nil, isViewCommitted {
+            displayed = nil
+            output.events.append(.stateReplaced(replica.applied))
+        }
+        while replica.applied.index < commit, let entry = log[replica.applied.index + 1] {
+            if case .view(let next) = entry.body, replica.losesMembers(next) {
+                checkpoints.append(replica)
+                if checkpoints.count > ConsensusLimits.checkpoints { checkpoints.removeFirst() }
+            }
+            switch replica.apply(entry, verify: verify) {
+            case .none: settled(entry)
+            case .view(let view):
+                if view.departed.contains(me), departure == nil {
+                    output.events.append(.left(.kicked))
+                    become(.left)
+                    return
+                }
+            case .command(let command, let result):
+                statistics.applied += 1
+                output.events.append(
+                    .applied(position: entry.position, command: command, result: result)
+                )
+                settled(entry)
+            case .badSignature:
+                statistics.badSignatures += 1
+                settled(entry)
+            }
+        }
+        if replica.estranged != before { output.events.append(.estranged(replica.estranged)) }
+        if replica.estranged.isEmpty, !checkpoints.isEmpty { checkpoints.removeAll() }
+        checkReads()
+        compact()
+    }
+
+    /// What follows for answers when an entry is applied.
+    private mutating func settled(_ entry: Entry) {
+        guard let command = entry.command else { return }
+        leading?.sequenced[.init(origin: command.origin, sequence: command.sequence)] = nil
+        completeOwn(command)
+    }
+
+    /// Drops what every live member has, above the configured size (`30-consensus.md` §10).
+    private mutating func compact() {
+        guard
+            log.entries.count > configuration.compactionEntries
+                || log.byteCount > configuration.compactionBytes
+        else { return }
+        var keepFrom = replica.applied.index
+        if log.byteCount < configuration.logBytesMaximum {
+            for progress in leading?.progress.values ?? [] where progress.isInstalled {
+                keepFrom = min(keepFrom, progress.match)
+            }
+            if let oldest = checkpoints.first { keepFrom = min(keepFrom, oldest.applied.index) }
+            let kept = UInt64(configuration.keptEntries)
+            keepFrom = keepFrom > kept ? keepFrom - kept : 0
+        }
+        // In steps, so that the cost of moving the array is spread.
+        guard keepFrom > log.base.index &+ 256 || log.byteCount >= configuration.logBytesMaximum
+        else { return }
+        log.compact(through: keepFrom)
+    }
+}

@@ -1,0 +1,152 @@
+import MeshWire
+
+// Sending: the header. Receiving: decode, the checks every message passes, and the way to its handler.
+extension ConsensusCore {
+    /// Queues a message for `process`, if a connection with it is up.
+    ///
+    /// `epoch` is that of my view unless the message belongs to an attempt.
+    mutating func send(_ message: Message, to process: ProcessID, epoch: Epoch? = nil) {
+        send(message, to: process, epoch: epoch, flags: 0)
+    }
+
+    mutating func send(_ message: Message, to process: ProcessID, epoch: Epoch?, flags: UInt16) {
+        guard let link = links[process.tag], link.isReachable else { return }
+        let bytes = message.encoded(
+            MessageHeader(
+                flags: flags,
+                sender: me.tag,
+                receiver: process.tag,
+                epoch: epoch ?? view?.epoch ?? .zero,
+                roomTag: roomTag
+            )
+        )
+        statistics.sent += 1
+        output.messages.append(
+            OutgoingMessage(
+                to: process,
+                bytes: bytes,
+                isLarge: bytes.count > Limits.controlBytes
+            )
+        )
+    }
+
+    mutating func receive(_ bytes: RawSpan, from process: ProcessID, now time: Instant) {
+        enter(time)
+        guard role != .left else { return }
+        let header: MessageHeader
+        let message: Message
+        do {
+            (header, message) = try Message.decode(bytes)
+        } catch {
+            statistics.malformed += 1
+            return
+        }
+        guard isAcceptable(header, message, from: process) else {
+            statistics.misdirected += 1
+            return
+        }
+        statistics.received += 1
+        if links.index(of: process.tag) == nil { touchLink(process) }
+        noteHeard(process)
+        counterSeen = max(counterSeen, header.epoch.counter)
+        dispatch(message, header, process)
+    }
+
+    private func isAcceptable(
+        _ header: MessageHeader,
+        _ message: Message,
+        from process: ProcessID
+    ) -> Bool {
+        guard header.sender == process.tag, process.tag != 0, process.tag != me.tag,
+            header.receiver == me.tag, !replica.isBuried(process.tag)
+        else { return false }
+        guard header.epoch.counter <= counterSeen &+ ConsensusLimits.counterLeap else {
+            return false
+        }
+        switch message {
+        case .join: return header.roomTag == 0 || header.roomTag == roomTag
+        case .offer, .leaveAnswer, .kicked: return genesis == nil || header.roomTag == roomTag
+        default: return genesis != nil && header.roomTag == roomTag
+        }
+    }
+
+    private mutating func dispatch(
+        _ message: Message,
+        _ header: MessageHeader,
+        _ process: ProcessID
+    ) {
+        switch message {
+        // Of an attempt or of none: the header's epoch is not the sender's view.
+        case .prevote: return receivePrevote(header.epoch, process)
+        case .would(let would): return receiveWould(would, header.epoch, process)
+        case .prepare(let prepare): return receivePrepare(prepare, header.epoch, process)
+        case .promise(let promise): return receivePromise(promise, header.epoch, process)
+        case .reject(let promised, let isVeto):
+            return receiveReject(promised, isVeto, header.epoch, process)
+        case .install(let install): return receiveInstall(install, header.epoch, process)
+        case .installed(let head, let hash):
+            return receiveInstalled(head, hash, header.epoch, process)
+        case .join(let join): return receiveJoin(join, process)
+        case .offer(let offer): return receiveOffer(offer, process)
+        case .chunk(let chunk): return receiveChunk(chunk, process)
+        case .chunkRequest(let request): return receiveChunkRequest(request, process)
+        case .fetch(let from, let hash): return receiveFetch(from, hash, process)
+        case .entries(let entries): return receiveEntries(entries, process)
+        case .propose(let floor, let command):
+            return receivePropose(floor, command, header, process)
+        case .reply(let reply): return receiveReply(reply)
+        case .leave: return receiveLeave(process)
+        case .leaveAnswer: return receiveLeaveAnswer(process)
+        case .kicked: return receiveKicked(process)
+        case .ended: return
+        case .mergeOffer(let offer): return receiveMergeOffer(offer, process)
+        case .branch(let branch): return receiveBranch(branch, process)
+        case .mergeEnd(let nonce, let isBusy): return receiveMergeEnd(nonce, isBusy, process)
+        case .beacon(let beacon): return receiveBeacon(beacon, process)
+        default: break
+        }
+        guard let view, header.epoch == view.epoch, view.member(tag: process.tag) != nil else {
+            return receiveForeign(message, header.epoch, process)
+        }
+        if process.tag == view.epoch.proposer { links.update(process.tag) { $0.inView = now } }
+        switch message {
+        case .heartbeat(let beat): receiveHeartbeat(beat, process)
+        case .heartbeatAnswer(let beat): receiveHeartbeatAnswer(beat, process)
+        case .append(let append): receiveAppend(append, process)
+        case .acknowledgment(let match, _): receiveAcknowledgment(match, process)
+        case .missing(let ranges): receiveMissing(ranges, process)
+        case .probe(let probe): receiveProbe(probe, process)
+        case .probeRequest(let probe): receiveProbeRequest(probe, process)
+        case .probeAnswer(let probe): receiveProbeAnswer(probe, process)
+        case .probeFailure: break
+        case .handover(let to, let position): receiveHandover(to, position, process)
+        case .readIndex(let nonce): receiveReadIndex(nonce, process)
+        case .readAnswer(let nonce, let position): receiveReadAnswer(nonce, position, process)
+        default: break
+        }
+    }
+
+    /// A message of another view: its sender may be a separated component, or one that lags.
+    private mutating func receiveForeign(_ message: Message, _ epoch: Epoch, _ process: ProcessID) {
+        switch message {
+        case .heartbeat(let beat):
+            // The leader of the view I promised keeps me while I catch up.
+            if let target = catchUp?.target, epoch == target.epoch, promised == epoch {
+                answerHeartbeat(beat, process, epoch: epoch)
+                return
+            }
+        case .heartbeatAnswer:
+            // A member that is catching up answers in the epoch it promised; else it is elsewhere.
+            break
+        case .probe(let probe) where probe.target == me.tag:
+            sendProbeAnswer(probe.nonce, process)
+            return
+        default: break
+        }
+        guard isMember, view?.member(tag: process.tag) == nil, let link = links[process.tag],
+            now - link.answeredAt > .milliseconds(100)
+        else { return }
+        links.update(process.tag) { $0.answeredAt = now }
+        sendBeacon(process)
+    }
+}

@@ -1,0 +1,190 @@
+import MeshWire
+
+/// A talk between the leaders of two branches: who wins, and the hand-over of the losers.
+struct Talk: Sendable {
+    enum Verdict: Sendable { case won, lost }
+
+    var peer: ProcessID
+    var nonce: UInt64
+    var theirNonce: UInt64 = 0
+    /// Pinned to the nonce: resent unchanged.
+    var mine: BranchSummary
+    var theirs: BranchSummary?
+    var isEchoed = false
+    var verdict: Verdict?
+    var resendAt: Instant
+    var progressAt: Instant
+}
+
+// Split and merge, the simple form (`30-consensus.md` §9, M1 and M4 to M6): two leaders exchange pinned
+// summaries, both rank alike, the loser freezes and hands over its members, the winner forms one view.
+extension ConsensusCore {
+    /// Whether a merge may be talked about now.
+    private var mayTalk: Bool {
+        isLeading && isUsable && leading?.hasQuorum == true && attempt == nil && departure == nil
+            && now >= talkBackoff
+    }
+
+    mutating func receiveBeacon(_ beacon: Message.Beacon, _ process: ProcessID) {
+        guard let view, view.member(tag: process.tag) == nil, isMember else { return }
+        guard beacon.epoch.proposer == process.tag else { return }
+        guard mayTalk, talk == nil, let link = links[process.tag], link.isReachable else { return }
+        openTalk(process)
+    }
+
+    private mutating func openTalk(_ process: ProcessID) {
+        guard let summary else { return }
+        talk = Talk(
+            peer: process,
+            nonce: random.next() | 1,
+            mine: summary,
+            resendAt: now,
+            progressAt: now
+        )
+        tickTalk()
+    }
+
+    /// The present state of my branch.
+    private var summary: BranchSummary? {
+        guard let view else { return nil }
+        return BranchSummary(
+            epoch: view.epoch,
+            head: log.headPosition,
+            headHash: log.headHash,
+            commit: commit,
+            primaryEnd: replica.primaryEnd,
+            members: view.members,
+            lineage: Array(replica.lineage.suffix(ConsensusLimits.offeredLineage))
+        )
+    }
+
+    mutating func tickTalk() {
+        guard let talk else { return }
+        guard isLeading, isActive || attempt != nil || talk.verdict == .lost else {
+            return endTalk(failed: true)
+        }
+        guard attempt == nil else { return }
+        if now - talk.progressAt > .milliseconds(talk.verdict == nil ? 400 : 700) {
+            return endTalk(failed: true)
+        }
+        guard now >= talk.resendAt else { return }
+        self.talk?.resendAt = now + .milliseconds(40)
+        if talk.verdict == .lost { sendBranch() } else { sendMergeOffer() }
+    }
+
+    private mutating func sendMergeOffer() {
+        guard let talk else { return }
+        send(
+            .mergeOffer(
+                .init(nonce: talk.nonce, echoed: talk.theirNonce, summary: talk.mine)
+            ),
+            to: talk.peer
+        )
+    }
+
+    private mutating func sendBranch() {
+        guard let talk, let view else { return }
+        send(
+            .branch(
+                .init(
+                    nonce: talk.nonce,
+                    echoed: talk.theirNonce,
+                    epoch: view.epoch,
+                    head: log.headPosition,
+                    members: view.members
+                )
+            ),
+            to: talk.peer
+        )
+    }
+
+    mutating func endTalk(failed: Bool) {
+        guard talk != nil else { return }
+        talk = nil
+        guard failed else { return }
+        talkFailures = min(talkFailures + 1, 4)
+        let pause: Duration = .milliseconds(60) * (1 << talkFailures)
+        talkBackoff = now + pause + random.duration(in: .zero...pause)
+    }
+
+    mutating func receiveMergeOffer(_ offer: Message.MergeOffer, _ process: ProcessID) {
+        guard let view, offer.nonce != 0, offer.summary.epoch.proposer == process.tag else {
+            return
+        }
+        guard view.member(tag: process.tag) == nil else { return }
+        if talk == nil || talk?.peer != process {
+            guard mayTalk else {
+                return send(.mergeEnd(nonce: offer.nonce, isBusy: true), to: process)
+            }
+            if let talk {
+                // One talk at a time; an undecided one yields to the lower tag.
+                guard talk.verdict == nil, process.tag < talk.peer.tag else {
+                    return send(.mergeEnd(nonce: offer.nonce, isBusy: true), to: process)
+                }
+            }
+            openTalk(process)
+        }
+        guard let current = talk, attempt == nil else { return }
+        if current.theirNonce != offer.nonce {
+            if current.verdict != nil {
+                // It began anew: so do I.
+                openTalk(process)
+            }
+            talk?.theirNonce = offer.nonce
+            talk?.theirs = offer.summary
+            talk?.resendAt = now
+            talk?.progressAt = now
+        }
+        if offer.echoed == talk?.nonce, talk?.isEchoed == false {
+            talk?.isEchoed = true
+            talk?.progressAt = now
+            talk?.resendAt = now
+        }
+        decide()
+        // An echo they lack is sent at once; the rest is resent in time.
+        if offer.echoed != talk?.nonce { sendMergeOffer() }
+        tickTalk()
+    }
+
+    private mutating func decide() {
+        guard let ready = talk, ready.isEchoed, ready.verdict == nil, let theirs = ready.theirs
+        else { return }
+        let isWon = ready.mine.outranks(theirs)
+        talk?.verdict = isWon ? .won : .lost
+        // The winner's offer still tells the loser its echo.
+        talk?.resendAt = now
+    }
+
+    mutating func receiveBranch(_ branch: Message.Branch, _ process: ProcessID) {
+        guard let current = talk, current.peer == process, branch.echoed == current.nonce,
+            branch.nonce == current.theirNonce, let theirs = current.theirs, attempt == nil,
+            isUsable, current.mine.outranks(theirs), branch.epoch == theirs.epoch,
+            let view
+        else { return }
+        talk?.verdict = .won
+        var members = view.members
+        for member in branch.members
+        where members.count < Limits.members
+            && !members.contains(where: { $0.process.tag == member.process.tag })
+            && !replica.isBuried(member.process.tag)
+        {
+            members.append(member)
+            touchLink(member.process)
+        }
+        begin(
+            .merge,
+            members: members,
+            leavers: [],
+            departed: [],
+            proof: [branch.epoch]
+        )
+    }
+
+    mutating func receiveMergeEnd(_ nonce: UInt64, _ isBusy: Bool, _ process: ProcessID) {
+        guard let current = talk, current.peer == process, current.nonce == nonce,
+            attempt == nil
+        else { return }
+        talk = nil
+        talkBackoff = now + random.duration(in: .milliseconds(30)...(.milliseconds(120)))
+    }
+}

@@ -1,0 +1,156 @@
+import MeshWire
+
+/// The replicated memory of what every origin's commands did, so that a retry never runs twice
+/// (RIFL, Lee et al. 2015; `30-consensus.md` §8).
+struct Origins: Hashable, Sendable {
+    /// The result of one command.
+    struct Outcome: Hashable, Sendable {
+        var sequence: UInt64
+        var position: Position
+        var result: [UInt8]
+    }
+
+    /// What is known of one origin.
+    struct Record: Hashable, Sendable {
+        var origin: Origin
+        /// Results up to here are trimmed: the origin has its answers.
+        var acknowledgedUpTo: UInt64 = 0
+        /// Ascending by sequence.
+        var outcomes: [Outcome] = []
+        /// The last command's position; the oldest absent origins go first.
+        var touched: Position = .zero
+    }
+
+    /// Ascending by origin.
+    private(set) var records: [Record] = []
+
+    /// What the room knows of a command.
+    enum Answer: Hashable, Sendable {
+        case unknown
+        case done(Outcome)
+        case expired
+    }
+
+    func answer(_ origin: Origin, _ sequence: UInt64) -> Answer {
+        guard let record = record(of: origin) else { return .unknown }
+        if let outcome = record.outcomes.last(where: { $0.sequence == sequence }) {
+            return .done(outcome)
+        }
+        return sequence <= record.acknowledgedUpTo ? .expired : .unknown
+    }
+
+    /// Notes an outcome and trims what the command says is answered.
+    mutating func note(_ outcome: Outcome, of command: Command) {
+        let place = insert(command.origin)
+        let known = records[place].acknowledgedUpTo
+        let upTo = min(max(known, command.acknowledgedUpTo), command.sequence &- 1)
+        records[place].acknowledgedUpTo = max(known, upTo)
+        records[place].touched = outcome.position
+        if upTo > known {
+            records[place].outcomes.removeAll { $0.sequence <= upTo }
+        }
+        let index =
+            records[place].outcomes.lastIndex { $0.sequence < outcome.sequence }.map { $0 + 1 } ?? 0
+        records[place].outcomes.insert(outcome, at: index)
+        if records[place].outcomes.count > ConsensusLimits.results {
+            let trimmed = records[place].outcomes.removeFirst()
+            records[place].acknowledgedUpTo = max(
+                records[place].acknowledgedUpTo,
+                trimmed.sequence
+            )
+        }
+    }
+
+    /// Forgets an origin that is gone for good.
+    mutating func remove(_ origin: Origin) {
+        records.removeAll { $0.origin == origin }
+    }
+
+    /// Keeps at most ``ConsensusLimits/absentOrigins`` records of processes that `view` lacks.
+    mutating func trimAbsent(_ view: View) {
+        var absent = records.filter { view.member(origin: $0.origin) == nil }
+        guard absent.count > ConsensusLimits.absentOrigins else { return }
+        absent.sort { ($0.touched, $0.origin) < ($1.touched, $1.origin) }
+        for record in absent.prefix(absent.count - ConsensusLimits.absentOrigins) {
+            remove(record.origin)
+        }
+    }
+
+    private func lowerBound(_ origin: Origin) -> Int {
+        var low = 0
+        var high = records.count
+        while low < high {
+            let middle = (low + high) / 2
+            if records[middle].origin < origin { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
+    func record(of origin: Origin) -> Record? {
+        let place = lowerBound(origin)
+        return place < records.count && records[place].origin == origin ? records[place] : nil
+    }
+
+    private mutating func insert(_ origin: Origin) -> Int {
+        let place = lowerBound(origin)
+        if place == records.count || records[place].origin != origin {
+            records.insert(Record(origin: origin), at: place)
+        }
+        return place
+    }
+
+    func encode(into writer: inout ByteWriter) {
+        writer.writeCount(records.count)
+        for record in records {
+            writer.write(record.origin.nodeID)
+            writer.write(record.origin.incarnation)
+            writer.write(record.acknowledgedUpTo)
+            writer.write(record.touched)
+            writer.writeCount(record.outcomes.count)
+            for outcome in record.outcomes {
+                writer.write(outcome.sequence)
+                writer.write(outcome.position)
+                writer.writeBlob(outcome.result)
+            }
+        }
+    }
+
+    init() {}
+
+    init(reading reader: inout ByteReader) throws(WireError) {
+        let count = try reader.readCount(
+            limit: ConsensusLimits.absentOrigins + Limits.members
+        )
+        for _ in 0..<count {
+            let start = reader.offset
+            var record = Record(
+                origin: Origin(nodeID: try reader.read(), incarnation: try reader.read()),
+                acknowledgedUpTo: try reader.read(),
+                touched: try reader.readPosition()
+            )
+            if let last = records.last, !(last.origin < record.origin) {
+                throw .invalid(at: start)
+            }
+            for _ in 0..<(try reader.readCount(limit: ConsensusLimits.results)) {
+                let outcome = Outcome(
+                    sequence: try reader.read(),
+                    position: try reader.readPosition(),
+                    result: try reader.readBlob(limit: ConsensusLimits.resultBytes)
+                )
+                if let last = record.outcomes.last, last.sequence >= outcome.sequence {
+                    throw .invalid(at: start)
+                }
+                record.outcomes.append(outcome)
+            }
+            records.append(record)
+        }
+    }
+}
+
+extension Origins.Record {
+    init(origin: Origin, acknowledgedUpTo: UInt64, touched: Position) {
+        self.init(origin: origin)
+        self.acknowledgedUpTo = acknowledgedUpTo
+        self.touched = touched
+    }
+}
