@@ -135,8 +135,6 @@ extension ConsensusCore {
         writer.write(UInt8(0))
         writer.write(configuration.room)
         writer.write(configuration.policy.rawValue)
-        writer.write(me.nodeID)
-        writer.write(me.incarnation)
         adoptGenesis(digest(writer.bytes))
         attempt = Attempt(
             reason: .change,

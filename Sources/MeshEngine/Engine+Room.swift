@@ -268,6 +268,7 @@ extension Engine {
             membership = .member(record)
             events.append(.roomPhase(.joined))
             events.append(.joined(request))
+            events.append(.roomRecord(record))
             if !configuration.displayName.isEmpty {
                 sequence(
                     .setProfile(name: configuration.displayName),

@@ -1,0 +1,147 @@
+import MeshCrypto
+import MeshEngine
+import MeshSession
+import MeshWire
+
+/// Engines on a network with a fixed delay, virtual time and no loss: the smallest whole world.
+///
+/// The faults live in `MeshSimulator`; here the contract and the composition are looked at.
+final class EngineWorld {
+    final class Node {
+        var engine: Engine
+        let address: SocketAddress
+        var deadline: Instant?
+        var events: [Event] = []
+
+        init(engine: consuming Engine, address: SocketAddress) {
+            self.engine = engine
+            self.address = address
+        }
+    }
+
+    private struct Flight {
+        var at: Instant
+        var order: Int
+        var from: SocketAddress
+        var to: Int
+        var bytes: [UInt8]
+    }
+
+    private(set) var now = Instant(nanoseconds: 1_000_000_000)
+    private(set) var nodes: [Node] = []
+    /// Every datagram sent so far, in order.
+    private(set) var wire: [[UInt8]] = []
+    private var flights: [Flight] = []
+    private var order = 0
+    private let delay: Duration
+    /// Whether a datagram from one node to another passes.
+    var passes: (Int, Int) -> Bool = { _, _ in true }
+
+    init(nodes count: Int, seed: UInt64 = 1, delay: Duration = .milliseconds(1)) {
+        self.delay = delay
+        for number in 0..<count { addNode(number, seed: seed) }
+    }
+
+    func addNode(_ number: Int, seed: UInt64) {
+        var secrets = SeededSecrets(seed: seed &* 1000 &+ UInt64(number))
+        let identity = Identity(from: &secrets)
+        var configuration = EngineConfiguration(
+            displayName: "node \(number)",
+            incarnation: secrets.word(),
+            seed: seed &* 77 &+ UInt64(nodes.count),
+            dataPort: 4000
+        )
+        configuration.unixOrigin = 1_700_000_000
+        let engine = Engine(
+            configuration: configuration,
+            identity: identity,
+            secrets: secrets,
+            now: now
+        )
+        let address = SocketAddress(10, 0, 0, UInt8(nodes.count + 1), port: 4000)
+        nodes.append(Node(engine: engine, address: address))
+        drive(nodes.count - 1)
+    }
+
+    /// Steps 4 and 5 of the loop.
+    private func drive(_ index: Int) {
+        let node = nodes[index]
+        var outlets = Outlets()
+        node.deadline = node.engine.poll(now: now, into: &outlets)
+        node.events.append(contentsOf: outlets.events)
+        for entry in outlets.batch.entries {
+            let bytes = outlets.batch.bytes(of: entry)
+            wire.append(bytes)
+            switch entry.destination {
+            case .address(let address):
+                if let to = nodes.firstIndex(where: { $0.address == address }) {
+                    launch(bytes, from: index, to: to)
+                }
+            case .discovery:
+                for to in nodes.indices where to != index { launch(bytes, from: index, to: to) }
+            }
+        }
+    }
+
+    private func launch(_ bytes: [UInt8], from: Int, to: Int) {
+        guard passes(from, to) else { return }
+        order += 1
+        flights.append(
+            Flight(at: now + delay, order: order, from: nodes[from].address, to: to, bytes: bytes)
+        )
+    }
+
+    func command(_ index: Int, _ command: Command) {
+        nodes[index].engine.handle(.command(command), now: now)
+        drive(index)
+    }
+
+    /// Lets virtual time pass.
+    func run(_ duration: Duration) {
+        _ = run(until: now + duration) { false }
+    }
+
+    /// Lets time pass until `condition` holds; whether it did within `limit`.
+    func run(for limit: Duration = .seconds(20), until condition: () -> Bool) -> Bool {
+        run(until: now + limit, condition)
+    }
+
+    private func run(until end: Instant, _ condition: () -> Bool) -> Bool {
+        while !condition() {
+            let flight = flights.indices.min {
+                (flights[$0].at, flights[$0].order) < (flights[$1].at, flights[$1].order)
+            }
+            let timer = nodes.indices.filter { nodes[$0].deadline != nil }.min {
+                (nodes[$0].deadline ?? .distantFuture) < (nodes[$1].deadline ?? .distantFuture)
+            }
+            let arrival = flight.map { flights[$0].at } ?? .distantFuture
+            let expiry = timer.flatMap { nodes[$0].deadline } ?? .distantFuture
+            guard min(arrival, expiry) <= end else {
+                now = end
+                return condition()
+            }
+            now = max(now, min(arrival, expiry))
+            if let flight, arrival <= expiry {
+                let landed = flights.remove(at: flight)
+                nodes[landed.to].engine.handle(
+                    .datagram(landed.bytes.raw, from: landed.from),
+                    now: now
+                )
+                drive(landed.to)
+            } else if let timer {
+                nodes[timer].engine.handle(.timer, now: now)
+                drive(timer)
+            }
+        }
+        return true
+    }
+
+    /// The first event of node `index` that `pick` finds something in.
+    func first<Found>(_ index: Int, _ pick: (Event) -> Found?) -> Found? {
+        nodes[index].events.lazy.compactMap(pick).first
+    }
+
+    func count(_ index: Int, _ predicate: (Event) -> Bool) -> Int {
+        nodes[index].events.count(where: predicate)
+    }
+}

@@ -1,0 +1,305 @@
+import MeshConsensus
+import MeshCrypto
+import MeshEngine
+import MeshSession
+import MeshTransport
+import MeshWire
+import Testing
+
+@Suite("Engine")
+struct EngineTests {
+    /// A room of `count` nodes: the first founds it, the others come in by code, one after another.
+    private func room(_ count: Int, seed: UInt64 = 1) throws -> EngineWorld {
+        let world = EngineWorld(nodes: count, seed: seed)
+        world.command(0, .createRoom(1, name: "den"))
+        #expect(world.run { world.joined(0, 1) })
+        for index in 1..<count { try admit(index, to: world) }
+        return world
+    }
+
+    private func admit(_ index: Int, to world: EngineWorld) throws {
+        let request = RequestID(100 + index)
+        world.command(0, .openInvite(request))
+        let code = try #require(world.code(of: request))
+        world.command(index, .join(2, .code(code, near: nil)))
+        #expect(world.run { world.joined(index, 2) })
+    }
+
+    @Test("a room is founded, and a guest with a code becomes a member")
+    func join() throws {
+        let world = try room(2)
+        #expect(world.run { world.nodes[0].engine.view?.members.count == 2 })
+        #expect(world.nodes[1].engine.view?.epoch == world.nodes[0].engine.view?.epoch)
+        #expect(world.count(0) { if case .inviteUsed = $0 { true } else { false } } == 1)
+        #expect(world.count(1) { if case .roomRecord = $0 { true } else { false } } >= 1)
+        #expect(
+            world.run {
+                world.nodes[1].engine.room?.members.map(\.name).sorted() == ["node 0", "node 1"]
+            }
+        )
+    }
+
+    @Test("a wrong code is not confirmed, and the right one still works")
+    func wrongCode() throws {
+        let world = EngineWorld(nodes: 2)
+        world.command(0, .createRoom(1, name: "den"))
+        #expect(world.run { world.joined(0, 1) })
+        world.command(0, .openInvite(5))
+        let code = try #require(world.code(of: 5))
+        var secrets = SeededSecrets(seed: 99)
+        let wrong = InviteCode(slot: code.slot, from: &secrets)
+        world.command(1, .join(2, .code(wrong, near: nil)))
+        let failure = {
+            world.first(1) { if case .joinFailed(2, let why) = $0 { why } else { nil } }
+        }
+        #expect(world.run { failure() != nil })
+        #expect(failure() == .unconfirmed)
+        world.command(1, .join(3, .code(code, near: nil)))
+        #expect(world.run { world.joined(1, 3) })
+    }
+
+    @Test("a code nobody issued is not found in 10 s")
+    func notFound() {
+        let world = EngineWorld(nodes: 2)
+        var secrets = SeededSecrets(seed: 99)
+        let start = world.now
+        world.command(1, .join(2, .code(InviteCode(slot: 3, from: &secrets), near: nil)))
+        let failure = {
+            world.first(1) { if case .joinFailed(2, let why) = $0 { why } else { nil } }
+        }
+        #expect(world.run { failure() != nil })
+        #expect(failure() == .notFound)
+        #expect(world.now - start <= .seconds(11))
+    }
+
+    @Test("three nodes hold a session: messages arrive once, in order, at everybody else")
+    func messages() throws {
+        let world = try room(3)
+        let session = try world.startSession(on: 0, joining: [0, 1, 2])
+        for number in 0..<50 {
+            var message = OutboundMessage(
+                session: session,
+                channel: "talk",
+                payload: [UInt8(number)]
+            )
+            message.acknowledgeAtOnce = true
+            world.command(1, .send(RequestID(1000 + number), message))
+        }
+        let outcomes = {
+            world.count(1) {
+                if case .sendOutcome(let request, _) = $0 { request >= 1000 } else { false }
+            }
+        }
+        #expect(world.run { outcomes() == 50 })
+        for receiver in [0, 2] {
+            let payloads = world.nodes[receiver].events.compactMap { event in
+                if case .message(let message) = event { message.payload } else { nil }
+            }
+            #expect(payloads == (0..<50).map { [UInt8($0)] })
+        }
+        let report = world.first(1) { event in
+            if case .sendOutcome(1000, let report) = event { report } else { nil }
+        }
+        #expect(report?.delivered.count == 2)
+        #expect(report?.failures.isEmpty == true)
+    }
+
+    @Test("a message to an unknown session, or too large, is refused whole with the reason")
+    func refusedSends() throws {
+        let world = try room(2)
+        let session = try world.startSession(on: 0, joining: [0, 1])
+        var secrets = SeededSecrets(seed: 5)
+        let stranger = OutboundMessage(
+            session: secrets.identifier(),
+            channel: "talk",
+            payload: [1]
+        )
+        world.command(0, .send(7, stranger))
+        let large = OutboundMessage(
+            session: session,
+            channel: "talk",
+            payload: [UInt8](repeating: 0, count: Limits.messageBytes + 1)
+        )
+        world.command(0, .send(8, large))
+        let refusal = { (request: RequestID) in
+            world.first(0) { event in
+                if case .sendOutcome(request, let report) = event { report.refusal } else { nil }
+            }
+        }
+        #expect(refusal(7) == .notActive)
+        guard case .tooLarge(let size, let limit)? = refusal(8) else {
+            Issue.record("a message above the limit was not refused")
+            return
+        }
+        #expect(size == Limits.messageBytes + 1)
+        #expect(limit < Limits.messageBytes)
+    }
+
+    @Test("values: compare-and-set succeeds once, and the loser learns the version that stands")
+    func compareAndSet() throws {
+        let world = try room(3)
+        let session = try world.startSession(on: 0, joining: [0, 1, 2])
+        let cas = { (value: UInt8) in
+            RoomCommand.compareAndSet(key: "turn", expected: .absent, value: [value])
+        }
+        world.command(1, .submit(50, cas(1), session: session, level: .majority))
+        world.command(2, .submit(51, cas(2), session: session, level: .majority))
+        #expect(world.run { world.result(1, 50) != nil && world.result(2, 51) != nil })
+        let results = [try #require(world.result(1, 50)), try #require(world.result(2, 51))]
+        let stored = results.filter { if case .stored = $0 { true } else { false } }
+        let refused = results.compactMap { result in
+            if case .refused(.versionMismatch(let current)) = result { current } else { nil }
+        }
+        #expect(stored.count == 1)
+        #expect(refused.count == 1)
+    }
+
+    @Test("the leader vanishes: the others go on, and its participant is away")
+    func crash() throws {
+        let world = try room(3)
+        let session = try world.startSession(on: 0, joining: [0, 1, 2])
+        world.passes = { from, to in from != 0 && to != 0 }
+        let start = world.now
+        #expect(world.run { world.nodes[1].engine.view?.members.count == 2 })
+        world.command(
+            1,
+            .submit(60, .put(key: "a", value: [1]), session: session, level: .majority)
+        )
+        #expect(world.run { world.result(1, 60) != nil })
+        #expect(world.now - start < .seconds(1))
+        let away = world.nodes[1].engine.room?.session(session)?.participants.filter {
+            !$0.isPresent
+        }
+        #expect(away?.count == 1)
+        #expect(
+            world.run(for: .seconds(40)) {
+                world.nodes[1].engine.room?.session(session)?.participants.count == 2
+            }
+        )
+    }
+
+    @Test("a split heals in one view, however long it lasted", arguments: [3, 15, 45])
+    func split(seconds: Int) throws {
+        let world = try room(4)
+        world.passes = { from, to in (from < 2) == (to < 2) }
+        world.run(.seconds(seconds))
+        #expect(world.nodes[0].engine.view?.members.count == 2)
+        #expect(world.nodes[3].engine.view?.members.count == 2)
+        world.passes = { _, _ in true }
+        #expect(
+            world.run(for: .seconds(10)) {
+                let epochs = Set(world.nodes.indices.map { world.nodes[$0].engine.view?.epoch })
+                return epochs.count == 1 && world.nodes[0].engine.view?.members.count == 4
+            }
+        )
+    }
+
+    @Test("who leaves says so: the others shrink at once, and it forgets the room")
+    func leave() throws {
+        let world = try room(3)
+        world.command(0, .leaveRoom(70))
+        let left = { world.first(0) { if case .left(70) = $0 { true } else { nil } } != nil }
+        #expect(world.run(for: .seconds(2)) { left() })
+        #expect(world.nodes[0].engine.room == nil)
+        #expect(world.run(for: .seconds(1)) { world.nodes[1].engine.view?.members.count == 2 })
+        world.run(.seconds(5))
+        #expect(world.nodes[2].engine.view?.members.count == 2)
+    }
+
+    @Test("all members restart from what they stored and are one room again")
+    func resume() throws {
+        let world = try room(3)
+        world.run(.seconds(1))
+        let records = world.nodes.indices.map { index in
+            world.nodes[index].events.lazy.compactMap { event in
+                if case .roomRecord(let record) = event { record } else { nil }
+            }.reversed().first
+        }
+        let second = EngineWorld(nodes: 3, seed: 2)
+        for index in 0..<3 {
+            second.command(index, .resumeRoom(9, try #require(records[index])))
+        }
+        #expect(
+            second.run(for: .seconds(20)) {
+                second.nodes.indices.allSatisfy {
+                    second.joined($0, 9) && second.nodes[$0].engine.view?.members.count == 3
+                }
+            }
+        )
+    }
+
+    @Test("the same inputs give the same bytes")
+    func deterministic() throws {
+        let first = try room(3, seed: 42)
+        let second = try room(3, seed: 42)
+        first.run(.seconds(3))
+        second.run(.seconds(3))
+        #expect(first.wire.count > 100)
+        #expect(first.wire == second.wire)
+        let other = try room(3, seed: 43)
+        #expect(Array(other.wire.prefix(20)) != Array(first.wire.prefix(20)))
+    }
+
+    @Test("garbage of every kind and size changes nothing and is answered by silence")
+    func garbage() throws {
+        let world = try room(2)
+        world.run(.seconds(5))
+        var generator = SeededGenerator(seed: 3)
+        let before = world.wire.count
+        for round in 0..<2000 {
+            var bytes = (0..<Int.random(in: 0...300, using: &generator)).map { _ in
+                UInt8.random(in: 0...255, using: &generator)
+            }
+            if !bytes.isEmpty { bytes[0] = [0x01, 0x02, 0x03, 0x10, 0x20, 0x21][round % 6] }
+            world.nodes[0].engine.handle(
+                .datagram(bytes.raw, from: SocketAddress(6, 6, 6, 6, port: 666)),
+                now: world.now
+            )
+        }
+        #expect(world.wire.count == before)
+        world.run(.seconds(2))
+        #expect(world.nodes[0].engine.view?.members.count == 2)
+    }
+}
+
+extension EngineWorld {
+    func joined(_ index: Int, _ request: RequestID) -> Bool {
+        first(index) { if case .joined(request) = $0 { true } else { nil } } != nil
+    }
+
+    func code(of request: RequestID) -> InviteCode? {
+        for node in nodes {
+            for case .inviteOpened(request, let invite) in node.events { return invite.code }
+        }
+        return nil
+    }
+
+    func result(_ index: Int, _ request: RequestID) -> CommandResult? {
+        first(index) { event in
+            guard case .completed(request, .success(let committed)) = event else { return nil }
+            return committed.result
+        }
+    }
+
+    /// Starts a session on one node and has the given nodes join it.
+    func startSession(on index: Int, joining: [Int]) throws -> SessionID {
+        var secrets = SeededSecrets(seed: 4711)
+        let session: SessionID = secrets.identifier()
+        let blueprint = SessionBlueprint(activity: Activity(identifier: "test", payload: []))
+        command(index, .submit(30, .startSession(blueprint), session: session, level: .majority))
+        try #require(run { self.result(index, 30) != nil })
+        for node in joining {
+            command(node, .submit(31, .join, session: session, level: .majority))
+            try #require(run { self.result(node, 31) != nil })
+        }
+        try #require(
+            run {
+                self.nodes.indices.allSatisfy {
+                    self.nodes[$0].engine.room?.session(session)?.participants.count
+                        == joining.count
+                }
+            }
+        )
+        return session
+    }
+}
