@@ -99,6 +99,8 @@ extension Endpoint {
             report(keys, resumed: true)
         } else {
             statistics.rekeys += 1
+            // Asked for by an address: the owner learns that it leads to a peer it has.
+            if keys.dial != nil { report(keys, resumed: true) }
         }
     }
 

@@ -9,6 +9,7 @@ extension Endpoint {
         let entries = batch.entries.count
         let bytes = batch.storage.count
         flushOutbox(into: &batch)
+        boundMemory()
         for peer in peerTable {
             build(peer, into: &batch, now: now)
             drain(peer, now: now)
@@ -17,6 +18,18 @@ extension Endpoint {
         statistics.sent &+= UInt64(batch.entries.count - entries)
         statistics.sentBytes &+= UInt64(batch.storage.count - bytes)
         return deadline(now: now)
+    }
+
+    /// All connections of a node hold so much at most, 256 MiB (`20-transport.md` §2).
+    private static var memoryMaximum: UInt64 { 256 << 20 }
+
+    /// Lets no window grow while the peers' unread bytes fill the node's memory.
+    private func boundMemory() {
+        let held = peerTable.reduce(UInt64(0)) { sum, peer in
+            let window = peer.connection.receiveWindow
+            return sum &+ (window.received - min(window.received, window.released))
+        }
+        for peer in peerTable { peer.connection.windowsMayGrow = held < Self.memoryMaximum }
     }
 
     private mutating func flushOutbox(into batch: inout DatagramBatch) {
@@ -28,7 +41,11 @@ extension Endpoint {
     private func build(_ peer: Peer, into batch: inout DatagramBatch, now: Instant) {
         for keys in [peer.previous, peer.current] {
             guard let keys else { continue }
-            let capacity = configuration.transport.contentBytes
+            let datagram = min(
+                configuration.transport.datagramBytes,
+                peer.connection.peerDatagramBytes
+            )
+            let capacity = datagram - Limits.sealOverheadBytes
             while !keys.box.traffic.sealing.isSpent(now: now) {
                 let count = batch.entries.count
                 batch.append(to: .address(keys.address)) { buffer in
@@ -75,7 +92,10 @@ extension Endpoint {
         let number = keys.box.traffic.sealing.counter
         guard Self.seal(&bytes, from: 0, under: keys, now: now) else { return }
         outbox.append((keys.address, bytes))
-        if keys.isConfirmed, let peer = peer(keys.peer) {
+        // Before the pair is adopted its numbers are noted all at once.
+        if keys.isConfirmed, let peer = peer(keys.peer),
+            peer.allKeys.contains(where: { $0 === keys })
+        {
             peer.connection.skip(space: keys.space, number: number)
         }
     }

@@ -138,6 +138,9 @@ extension Endpoint {
 
     // MARK: Deadline
 
+    /// How often lanes that have no key to seal with are looked at.
+    private static var stuckInterval: Duration { .milliseconds(1) }
+
     /// When ``advance(to:)`` has something to do.
     func deadline(now: Instant) -> Instant? {
         var earliest: Instant?
@@ -168,7 +171,12 @@ extension Endpoint {
             if peer.renewal == nil, roomKeys != nil {
                 note(renewalInstant(of: peer, now: now))
             }
-            note(peer.connection.deadline(now: now))
+            // All that could leave has left: what is due all the same waits for a key to seal with.
+            note(
+                peer.connection.deadline(now: now).map {
+                    $0 <= now ? now + Self.stuckInterval : $0
+                }
+            )
         }
         return earliest
     }
