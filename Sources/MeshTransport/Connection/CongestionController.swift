@@ -3,7 +3,7 @@ import MeshWire
 /// A paced window that answers to delay first and to loss where delay says it is our own doing.
 ///
 /// Slow start, then growth of 1/32 a round; a queue of ours stops the growth and then shrinks the
-/// window; loss beside a queue, or of more than a third, cuts it by 0.7 once a round. Loss without a
+/// window to what would leave a small one; loss beside a queue, or of more than a third, cuts it by 0.7 once a round. Loss without a
 /// queue is taken for the link's. It is the seam for the controller of `20-transport.md` §5.
 struct CongestionController: Hashable, Sendable {
     /// What one acknowledgment told.
@@ -32,6 +32,7 @@ struct CongestionController: Hashable, Sendable {
     private var roundMinimum: Duration = .seconds(3600)
     private(set) var queueDelay: Duration = .zero
     private var lastCut: Instant?
+    private var isResting = false
     private var undoable: (window: Int, threshold: Int)?
 
     init(packetBytes: Int) {
@@ -73,9 +74,20 @@ struct CongestionController: Hashable, Sendable {
     }
 
     private mutating func roundEnded(_ sample: Sample, now: Instant) {
-        if isStarting, queueDelay > max(sample.base / 4, .milliseconds(4)) { threshold = window }
-        guard queueDelay > max(sample.base, .milliseconds(25)) else { return }
-        shrink(by: 0.9)
+        // What a shrinking does shows a round later.
+        guard !isResting else {
+            isResting = false
+            return
+        }
+        let limit =
+            isStarting
+            ? max(sample.base / 4, .milliseconds(4)) : max(sample.base, .milliseconds(25))
+        guard queueDelay > limit else { return }
+        // The window that would leave half of the limit in the queue.
+        let base = Double(sample.base.wholeNanoseconds)
+        let wanted = base + Double(limit.wholeNanoseconds) / 2
+        shrink(by: max(0.5, wanted / (base + Double(queueDelay.wholeNanoseconds))))
+        isResting = true
     }
 
     /// Packets were declared lost; `sentAt` is when the latest of them left.

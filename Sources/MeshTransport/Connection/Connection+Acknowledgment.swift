@@ -23,20 +23,25 @@ extension Connection {
         var packets = 0
         var largestTime: Instant?
         for range in frame.ranges {
-            var place = spaces[space].sent.partition { $0.number >= range.lowerBound }
-            while place < spaces[space].sent.count,
-                spaces[space].sent[place].number <= range.upperBound
-            {
-                defer { place += 1 }
-                guard spaces[space].sent[place].state != .acknowledged else { continue }
-                if spaces[space].sent[place].number == largest {
-                    largestTime = spaces[space].sent[place].time
+            for news in spaces[space].acknowledged.insert(range) {
+                var place = spaces[space].sent.partition { $0.number >= news.lowerBound }
+                while place < spaces[space].sent.count,
+                    spaces[space].sent[place].number <= news.upperBound
+                {
+                    defer { place += 1 }
+                    guard spaces[space].sent[place].state != .acknowledged else { continue }
+                    if spaces[space].sent[place].number == largest {
+                        largestTime = spaces[space].sent[place].time
+                    }
+                    packets += 1
+                    if spaces[space].sent[place].delivered >= roundEnds {
+                        sample.roundEnded = true
+                    }
+                    sample.acknowledgedBytes += acknowledge(place, space, now: now)
                 }
-                packets += 1
-                if spaces[space].sent[place].delivered >= roundEnds { sample.roundEnded = true }
-                sample.acknowledgedBytes += acknowledge(place, space, now: now)
             }
         }
+        spaces[space].acknowledged.trim(to: 4 * Frame.acknowledgmentRanges)
         if isLargestNew, let largestTime {
             let delay = min(Duration.microseconds(Int64(min(frame.delay, 1 << 40))), peerDelay)
             roundTrip.update(now - largestTime, delay: delay, now: now)
@@ -182,7 +187,10 @@ extension Connection {
         )
         var lostPackets = 0
         var lastSent = Instant.zero
-        for place in 0..<spaces[space].sent.count {
+        let lowest = spaces[space].lowestInFlight
+        let start = spaces[space].sent.partition { $0.number >= lowest }
+        spaces[space].lowestInFlight = largest + 1
+        for place in start..<spaces[space].sent.count {
             let number = spaces[space].sent[place].number
             guard number <= largest else { break }
             guard spaces[space].sent[place].state == .inFlight else { continue }
@@ -192,6 +200,7 @@ extension Connection {
                 lostPackets += 1
                 declareLost(place, space, now: now)
             } else {
+                spaces[space].lowestInFlight = min(spaces[space].lowestInFlight, number)
                 spaces[space].lossTime = min(spaces[space].lossTime ?? due, due)
             }
         }

@@ -64,7 +64,11 @@ struct FastReassembly: Sendable {
 
     struct Partial: Sendable {
         let header: FastHeader
-        let started: Instant
+        /// When it is dropped.
+        ///
+        /// The fragments of a `latest` value were acknowledged and do not come again, so they stay as
+        /// long as a channel waits to be resumed, or until a newer value of the key begins.
+        let expires: Instant
         var fragments: [[UInt8]?]
         var missing: Int
     }
@@ -73,8 +77,8 @@ struct FastReassembly: Sendable {
     private(set) var partials: [Partial] = []
     private(set) var byteCount = 0
 
-    /// When the oldest is dropped.
-    var deadline: Instant? { partials.first.map { $0.started + Self.ageMaximum } }
+    /// When the next one is dropped.
+    var deadline: Instant? { partials.map(\.expires).min() }
 
     /// Takes a fragment and answers with the whole message once it is there.
     ///
@@ -97,10 +101,12 @@ struct FastReassembly: Sendable {
             return nil
         }
         if index == nil {
+            dropOlder(header, dropped: &dropped)
+            let age = header.isLatest ? Limits.grace : Self.ageMaximum
             partials.append(
                 Partial(
                     header: header,
-                    started: now,
+                    expires: now + age,
                     fragments: Array(repeating: nil, count: Int(fragment.count)),
                     missing: Int(fragment.count)
                 )
@@ -126,11 +132,24 @@ struct FastReassembly: Sendable {
     /// Drops what is too old and answers with how many.
     mutating func expire(now: Instant) -> UInt64 {
         var count: UInt64 = 0
-        while let deadline, deadline <= now {
-            remove(at: 0)
+        for index in partials.indices.reversed() where partials[index].expires <= now {
+            remove(at: index)
             count += 1
         }
         return count
+    }
+
+    /// A newer message of a key makes the older ones worthless.
+    private mutating func dropOlder(_ header: FastHeader, dropped: inout UInt64) {
+        guard header.key != 0 else { return }
+        for index in partials.indices.reversed()
+        where partials[index].header.channel == header.channel
+            && partials[index].header.key == header.key
+            && partials[index].header.sequence < header.sequence
+        {
+            remove(at: index)
+            dropped += 1
+        }
     }
 
     private mutating func remove(at index: Int) {

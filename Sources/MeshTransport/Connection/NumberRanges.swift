@@ -37,6 +37,29 @@ struct NumberRanges: Hashable, Sendable {
         }
     }
 
+    /// Adds a range of numbers below 2^62 and answers with the parts that were not there.
+    mutating func insert(_ range: ClosedRange<UInt64>) -> [ClosedRange<UInt64>] {
+        let start = partition(range.lowerBound > 0 ? range.lowerBound - 1 : 0)
+        var end = start
+        var position = range.lowerBound
+        var merged = range
+        var new: [ClosedRange<UInt64>] = []
+        while end < ranges.count, ranges[end].lowerBound <= range.upperBound + 1 {
+            let old = ranges[end]
+            if old.lowerBound > position {
+                new.append(position...min(old.lowerBound - 1, range.upperBound))
+            }
+            position = max(position, old.upperBound + 1)
+            let lower = min(merged.lowerBound, old.lowerBound)
+            merged = lower...max(merged.upperBound, old.upperBound)
+            end += 1
+        }
+        if position <= range.upperBound { new.append(position...range.upperBound) }
+        guard !new.isEmpty else { return new }
+        ranges.replaceSubrange(start..<end, with: CollectionOfOne(merged))
+        return new
+    }
+
     /// Forgets the lowest ranges until `count` are left.
     mutating func trim(to count: Int) {
         if ranges.count > count { ranges.removeFirst(ranges.count - count) }

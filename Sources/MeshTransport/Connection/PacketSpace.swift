@@ -53,6 +53,10 @@ struct PacketSpace: Sendable {
     var sent = Queue<SentPacket>()
     var largestSent: UInt64?
     var largestAcknowledged: UInt64?
+    /// What the peer acknowledged, so that only news are looked at.
+    var acknowledged = NumberRanges()
+    /// No packet below this number is in flight.
+    var lowestInFlight: UInt64 = 0
     /// When the next packet counts as lost by time.
     var lossTime: Instant?
     var lastElicitingSent: Instant?
