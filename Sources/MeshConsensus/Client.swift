@@ -99,12 +99,15 @@ extension ConsensusCore {
                 let status = sequence(pending.command, floor: client.floor, for: nil)
                 if let status { finish(pending.command.sequence, status) }
             }
-            for index in client.reads.indices
-            where client.reads[index].ready == nil
-                && now - client.reads[index].sentAt > .milliseconds(60)
-            {
-                client.reads[index].sentAt = now
-                admitRead(nil, client.reads[index].ticket.value)
+            let due = client.reads.filter {
+                $0.ready == nil && now - $0.sentAt > .milliseconds(60)
+            }
+            for read in due {
+                if let place = client.reads.firstIndex(where: { $0.ticket == read.ticket }) {
+                    client.reads[place].sentAt = now
+                }
+                // Alone, the answer comes at once and takes the read out of the list.
+                admitRead(nil, read.ticket.value)
             }
             return
         }
@@ -117,7 +120,7 @@ extension ConsensusCore {
             client.pending[index].sentAt = now
             client.pending[index].interval = min(
                 max(patience, pending.interval * 2),
-                .milliseconds(480)
+                .milliseconds(240)
             )
             send(.propose(floor: floor, pending.command), to: leader)
         }
@@ -176,6 +179,21 @@ extension ConsensusCore {
             return
         }
         guard isUsable else { return }
+        order(command, floor: floor, for: origin)
+        // Those that overtook it are next.
+        var next = Leading.CommandKey(origin: command.origin, sequence: command.sequence)
+        while next.sequence < .max, leading?.held.isEmpty == false,
+            leading?.sequenced[next] != nil
+                || replica.origins.answer(next.origin, next.sequence) != .unknown
+        {
+            next.sequence += 1
+            guard let held = leading?.held.removeValue(forKey: next) else { break }
+            order(held.command, floor: next.sequence, for: held.process)
+        }
+    }
+
+    /// Sequences a member's command and answers what is refused.
+    private mutating func order(_ command: Command, floor: UInt64, for origin: ProcessID) {
         if let status = sequence(command, floor: floor, for: origin) {
             reply(command.sequence, status, nil, to: origin)
         }
@@ -216,7 +234,12 @@ extension ConsensusCore {
             if leader.sequenced[earlierKey] == nil,
                 replica.origins.answer(command.origin, earlier) == .unknown
             {
-                if process != nil { return nil }
+                if let process {
+                    if leader.held.count < ConsensusLimits.uncommitted {
+                        leading?.held[key] = .init(command: command, process: process)
+                    }
+                    return nil
+                }
                 // My own gaps are sequences that were never submitted.
                 guard !client.pending.contains(where: { $0.command.sequence == earlier }) else {
                     return nil

@@ -127,6 +127,8 @@ package struct Consensus<Machine: StateMachine>: Sendable {
     package func hash(at index: UInt64) -> Digest? { core.log.hash(at: index) }
     /// The canonical bytes of the whole replicated state at ``applied``: equal histories, equal bytes.
     package var snapshot: [UInt8] { core.replica.snapshot(genesis: core.genesis ?? .zero) }
+    /// What waits and what is under way, for people who look into a run.
+    package var diagnostics: String { core.diagnostics }
     /// Counters.
     package var statistics: ConsensusStatistics { core.statistics }
 }

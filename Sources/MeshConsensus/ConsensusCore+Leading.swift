@@ -40,6 +40,8 @@ struct Leading: Sendable {
     var quorumFrom: UInt32 = 0
     /// Commands in the log that are not applied yet.
     var sequenced: [CommandKey: UInt64] = [:]
+    /// Commands that overtook an earlier one of their origin, until that one comes.
+    var held: [CommandKey: Held] = [:]
     var waiters: [Waiter] = []
     var reads: [LeaderRead] = []
     var leaving: [ProcessID] = []
@@ -49,6 +51,12 @@ struct Leading: Sendable {
     struct CommandKey: Hashable, Sendable {
         var origin: Origin
         var sequence: UInt64
+    }
+
+    /// A command that waits for its turn.
+    struct Held: Sendable {
+        var command: Command
+        var process: ProcessID
     }
 
     /// An answer owed to the origin of a command.

@@ -125,6 +125,30 @@ extension ConsensusCore {
     func hash(_ bytes: [UInt8]) -> Digest { digest(bytes) }
 }
 
+extension ConsensusCore {
+    /// One line about the work under way.
+    var diagnostics: String {
+        var parts = ["pending \(client.pending.count) from \(client.floor)"]
+        if let leading {
+            parts.append("leading: sequenced \(leading.sequenced.count) held \(leading.held.count)")
+            parts.append("waiters \(leading.waiters.count) learners \(learners.count)")
+        }
+        if let attempt {
+            parts.append(
+                "attempt \(attempt.epoch) \(attempt.phase) members \(attempt.members.count)"
+            )
+        }
+        if let catchUp {
+            parts.append(
+                "catching up from \(catchUp.source.tag >> 56) target \(catchUp.target != nil)"
+            )
+        }
+        if let talk { parts.append("talk with \(talk.peer.tag >> 56)") }
+        parts.append("via \(joinVia.map { $0.tag >> 56 }) \(statistics)")
+        return parts.joined(separator: "; ")
+    }
+}
+
 // MARK: Inlets.
 extension ConsensusCore {
     mutating func create(now time: Instant) {

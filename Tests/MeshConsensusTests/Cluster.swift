@@ -381,6 +381,13 @@ struct Cluster {
         nodes.indices.filter { nodes[$0].isAlive && !nodes[$0].isOut }
     }
 
+    /// Those of `indices` that are members of some view.
+    func members(_ indices: [Int]) -> [Int] {
+        indices.filter {
+            nodes[$0].consensus.role == .member || nodes[$0].consensus.role == .leader
+        }
+    }
+
     /// Whether the live processes `indices` share one usable view of exactly themselves.
     func isOneView(_ indices: [Int]) -> Bool {
         guard let first = indices.first, let view = nodes[first].consensus.view,

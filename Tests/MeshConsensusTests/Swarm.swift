@@ -48,7 +48,8 @@ enum Swarm {
                     )
                 }
             case 55..<60: _ = cluster.read(some, .linearizable)
-            case 60..<65 where crashes && live.count > 1 && cluster.nodes.count < 12:
+            case 60..<65
+            where crashes && cluster.members(live).count > 1 && cluster.nodes.count < 12:
                 cluster.crash(some)
                 hasLost = true
                 if script.happens(0.7) {
@@ -70,7 +71,7 @@ enum Swarm {
                 for index in cluster.groups.indices { cluster.groups[index] = 0 }
             case 78..<82 where pauses:
                 cluster.pause(some, for: script.duration(in: .milliseconds(10)...(.seconds(2))))
-            case 82..<84 where leaves && live.count > 2:
+            case 82..<84 where leaves && cluster.members(live).count > 2:
                 cluster.leave(some)
                 hasLost = true
             case 84..<88 where joins && live.count < 6 && cluster.nodes.count < 12:
@@ -100,7 +101,9 @@ enum Swarm {
         outcome.views = cluster.nodes.map(\.consensus.statistics.views).max() ?? 0
         outcome.trace = cluster.trace
         outcome.messages = cluster.messageCount
-        outcome.detail = cluster.describe(cluster.live)
+        outcome.detail =
+            cluster.describe(cluster.live)
+            + cluster.live.map { "\n\($0): " + cluster.nodes[$0].consensus.diagnostics }.joined()
         return outcome
     }
 

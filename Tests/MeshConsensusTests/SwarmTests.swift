@@ -1,0 +1,11 @@
+import MeshConsensus
+import MeshWire
+import Testing
+
+@Suite("Random faults") struct SwarmTests {
+    @Test("every seed keeps the invariants and heals into one view", arguments: 1...20)
+    func seeds(_ seed: UInt64) {
+        let outcome = Swarm.run(seed: seed, seconds: 10)
+        #expect(outcome.failures == [], "seed \(seed)\n\(outcome.detail)")
+    }
+}
