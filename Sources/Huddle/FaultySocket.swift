@@ -65,7 +65,12 @@ package struct FaultySocket {
         for peer in peers where !cuts.contains(peer) { cuts.append(peer) }
     }
 
-    /// Heals everything.
+    /// Ends every cut and keeps the conditions.
+    mutating func heal() {
+        cuts = []
+    }
+
+    /// Ends everything.
     mutating func clear() {
         engine.clear()
         cuts = []

@@ -19,16 +19,9 @@ extension Node {
 
     private func answer(_ request: RequestID, _ event: Event) {
         if case .inviteOpened(_, let invite) = event { invites[invite.code.slot] = invite }
-        waiting.removeValue(forKey: request)?.resume(returning: event)
+        waiting[request]?.fulfil(event)
         // A send has two answers: it was accepted, and what became of it, often in the same turn.
-        guard case .sendOutcome(_, let report) = event else { return }
-        switch outcomes[request] {
-        case .announced?: outcomes[request] = .known(report)
-        case .awaited(let continuation)?:
-            outcomes[request] = nil
-            continuation.resume(returning: report)
-        case .known?, nil: break
-        }
+        if case .sendOutcome = event { outcomes[request]?.fulfil(event) }
     }
 
     private func hear(_ event: Event) {

@@ -11,6 +11,7 @@ extension Node {
     func perform(_ make: (RequestID) -> MeshEngine.Command) async -> Event? {
         guard !isStopped else { return nil }
         let request = takeRequest()
+        waiting[request] = .announced
         handle(make(request))
         return await answer(to: request)
     }
@@ -21,42 +22,42 @@ extension Node {
         return nextRequest
     }
 
-    /// Waits for the first event that answers `request`.
+    /// Waits for the first event that answers `request`, which was announced in ``waiting``.
     func answer(to request: RequestID) async -> Event? {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { waiting[request] = $0 }
+        defer { waiting[request] = nil }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                // The turn may have ended since the command was handled, and the answer be here.
+                waiting[request, default: .announced].wait(continuation)
+            }
         } onCancel: {
             Task { await self.abandon(request) }
         }
     }
 
-    /// Waits for what became of a message that was accepted; it was announced by ``announce(_:)``.
+    /// Waits for what became of a message, which was announced in ``outcomes``.
     func outcome(of request: RequestID) async -> SendReport? {
         defer { outcomes[request] = nil }
-        // It may have come in the same turn as the acceptance.
-        if case .known(let report)? = outcomes[request] { return report }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { outcomes[request] = .awaited($0) }
+        let event = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                outcomes[request, default: .announced].wait(continuation)
+            }
         } onCancel: {
             Task { await self.abandon(request) }
         }
+        guard case .sendOutcome(_, let report)? = event else { return nil }
+        return report
     }
 
     private func abandon(_ request: RequestID) {
-        waiting.removeValue(forKey: request)?.resume(returning: nil)
-        if case .awaited(let continuation)? = outcomes.removeValue(forKey: request) {
-            continuation.resume(returning: nil)
-        }
+        waiting[request]?.fulfil(nil)
+        outcomes[request]?.fulfil(nil)
     }
 
     /// Ends every wait and every sequence, when the node stops.
     func abandonAll() {
-        for continuation in waiting.values { continuation.resume(returning: nil) }
-        for case .awaited(let continuation) in outcomes.values {
-            continuation.resume(returning: nil)
-        }
-        waiting = [:]
-        outcomes = [:]
+        for request in waiting.keys { waiting[request]?.fulfil(nil) }
+        for request in outcomes.keys { outcomes[request]?.fulfil(nil) }
         for hub in hubs.values { hub.finish() }
         for listener in listeners { listener.finish() }
         hubs = [:]
@@ -130,6 +131,7 @@ extension Node {
 
     private func limitedFarewell() async -> Event? {
         let request = takeRequest()
+        waiting[request] = .announced
         handle(.leaveRoom(request))
         return await withTaskGroup(of: Event?.self) { group in
             group.addTask { await self.answer(to: request) }
@@ -144,12 +146,32 @@ extension Node {
     }
 }
 
-/// Where the wait for a message's outcome stands.
-enum AwaitedOutcome {
+/// Where the wait for an event stands; it is announced before the command that causes the event.
+enum AwaitedEvent {
     /// Somebody will ask for it.
     case announced
-    /// It came before anybody asked.
-    case known(SendReport)
+    /// It came, or the wait was given up, before anybody asked.
+    case known(Event?)
     /// Somebody waits for it.
-    case awaited(CheckedContinuation<SendReport?, Never>)
+    case awaited(CheckedContinuation<Event?, Never>)
+
+    /// Begins the wait, or ends it at once.
+    mutating func wait(_ continuation: CheckedContinuation<Event?, Never>) {
+        switch self {
+        case .announced: self = .awaited(continuation)
+        case .known(let event): continuation.resume(returning: event)
+        case .awaited: continuation.resume(returning: nil)  // one waiter each, by construction
+        }
+    }
+
+    /// Gives the event to whoever waits, or keeps the first; `nil` ends the wait without one.
+    mutating func fulfil(_ event: Event?) {
+        switch self {
+        case .announced: self = .known(event)
+        case .known: break
+        case .awaited(let continuation):
+            self = .known(event)
+            continuation.resume(returning: event)
+        }
+    }
 }

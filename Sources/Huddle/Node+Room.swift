@@ -203,6 +203,7 @@ extension Node {
             throw .sessionInvalidated
         }
         let isConfirmed = confirm == .delivered && message.lane == .reliable
+        waiting[request] = .announced
         if isConfirmed { outcomes[request] = .announced }
         handle(.send(request, message))
         switch await answer(to: request) {

@@ -54,6 +54,11 @@ extension Node {
         socket.cut(peers)
     }
 
+    /// Ends every cut and keeps the conditions.
+    package func heal() {
+        socket.heal()
+    }
+
     /// Ends every fault.
     package func clearFaults() {
         socket.clear()

@@ -45,8 +45,8 @@ public actor Node {
     // MARK: Requests (`Node+Requests.swift`)
 
     var nextRequest: RequestID = 1
-    var waiting: [RequestID: CheckedContinuation<Event?, Never>] = [:]
-    var outcomes: [RequestID: AwaitedOutcome] = [:]
+    var waiting: [RequestID: AwaitedEvent] = [:]
+    var outcomes: [RequestID: AwaitedEvent] = [:]
     var phase = RoomPhase.none
     var isStopped = false
 

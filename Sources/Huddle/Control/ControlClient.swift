@@ -8,6 +8,8 @@ import MeshWire
 package final class ControlClient {
     private let socket: UnixClient
     private var events: [JSON] = []
+    /// Answers that came while another was waited for.
+    private var answers: [Int64: JSON] = [:]
     private var nextID: Int64 = 1
 
     /// Connects to the socket at `path`.
@@ -72,13 +74,18 @@ package final class ControlClient {
         within timeout: Duration = .seconds(15)
     ) throws(ControlFailure) -> JSON {
         let deadline = SystemClock.now() + timeout
-        while let line = try receiveLine(until: deadline) {
+        while true {
+            if let answer = answers.removeValue(forKey: id) {
+                guard let error = answer["error"] else { return answer }
+                throw ControlFailure(json: error)
+            }
+            guard let line = try receiveLine(until: deadline) else { break }
             if line["event"] != nil {
                 events.append(line)
+            } else if let other = line["id"]?.whole {
+                answers[other] = line
             } else if let error = line["error"] {
                 throw ControlFailure(json: error)
-            } else if line["id"]?.whole == id {
-                return line
             }
         }
         throw ControlFailure(

@@ -10,7 +10,7 @@ package enum ControlMessage {
     /// Connections a node serves at a time.
     package static let connectionsMaximum = 32
     /// Requests of one connection that may wait for their answers.
-    package static let pendingMaximum = 64
+    package static let pendingMaximum = 256
 
     /// An answer that carries `members`.
     package static func success(id: JSON?, _ members: [JSON.Member] = []) -> JSON {

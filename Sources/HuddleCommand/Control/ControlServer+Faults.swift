@@ -20,8 +20,8 @@ extension ControlServer {
         return await listFaults()
     }
 
-    func clearFaults() async -> [JSON.Member] {
-        await node.clearFaults()
+    func clearFaults(_ request: ControlRequest) async throws(ControlFailure) -> [JSON.Member] {
+        if try request.flag("cutsOnly") { await node.heal() } else { await node.clearFaults() }
         return await listFaults()
     }
 

@@ -20,7 +20,7 @@ extension ControlServer {
         case "invite.open": try await openInvite()
         case "invite.close": await closeInvites()
         case "fault.set": try await setFault(request)
-        case "fault.clear": await clearFaults()
+        case "fault.clear": try await clearFaults(request)
         case "fault.list": await listFaults()
         case "keys.verify": try await verify(request)
         case "chat.send": try await sendChat(request)
@@ -86,7 +86,8 @@ extension ControlServer {
             case .left: "left"
             }
         guard let room = await node.room else {
-            return status.phase == .connecting ? ["phase": .string(phase), "name": ""] : .null
+            guard status.phase == .connecting else { return .null }
+            return ["phase": .string(phase), "name": .string(await node.nameOfRoom)]
         }
         let view = await room.view
         let members = await room.members.map { member -> JSON in
