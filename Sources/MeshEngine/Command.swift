@@ -33,6 +33,10 @@ package enum Command: Sendable {
     case send(RequestID, OutboundMessage)
     /// Give up an unfinished send. Its `sendOutcome` says what had arrived by then.
     case cancelSend(RequestID)
+    /// Stop or go on giving room to the senders of a session's reliable channel: its reader is full.
+    ///
+    /// What has been sent within their windows still arrives; then the senders wait.
+    case pauseReading(SessionID, channel: String, isPaused: Bool)
     /// An interface came, went or changed its address, or the machine woke up.
     case networkChanged
 }

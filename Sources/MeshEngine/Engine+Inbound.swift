@@ -59,7 +59,14 @@ extension Engine {
             receive(message.bytes, machine: Self.consensusMachine, from: peer, now: now)
         case .received(let message):
             guard let room else { return }
-            lanes.receive(message, from: peer, local: process, room: room, now: now)
+            lanes.receive(
+                message,
+                from: peer,
+                local: process,
+                room: room,
+                endpoint: &endpoint,
+                now: now
+            )
         case .outcome(let token, let outcome):
             lanes.ended(token, outcome, of: peer)
             lanes.drain(peer, endpoint: &endpoint, now: now)

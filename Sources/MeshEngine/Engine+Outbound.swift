@@ -45,6 +45,12 @@ extension Engine {
             )
         case .cancelSend(let request):
             lanes.cancel(request, endpoint: &endpoint, now: now)
+        case .pauseReading(let session, let channel, let isPaused):
+            lanes.pause(
+                SessionChannelName(session: session, name: channel),
+                isPaused,
+                endpoint: &endpoint
+            )
         case .networkChanged:
             discovery.hurry(now: now)
         }

@@ -9,6 +9,7 @@ extension SessionLanes {
         from nodeID: NodeID,
         local: ProcessID,
         room: RoomState,
+        endpoint: inout Endpoint,
         now: Instant
     ) {
         guard let name = SessionChannelName(message.name) else {
@@ -23,12 +24,43 @@ extension SessionLanes {
             until: now + Self.heldTime
         )
         let index = index(of: nodeID)
+        if message.lane == .reliable {
+            note(message.channel, name, at: index, endpoint: &endpoint)
+        }
         // Behind a message that waits, the others wait too: order holds.
         if peers[index].held.isEmpty, deliver(held, from: nodeID, local: local, room: room) {
             return
         }
         let kept = withPeer(at: index) { $0.held.append(held, byteCount: held.bytes.count) }
         if !kept { statistics.heldOverflow += 1 }
+    }
+
+    /// Remembers what a channel of the other side carries, and holds it if its reader is full.
+    private mutating func note(
+        _ channel: ChannelNumber,
+        _ name: SessionChannelName,
+        at index: Int,
+        endpoint: inout Endpoint
+    ) {
+        let isKnown = peers[index].incoming.contains { $0.channel == channel }
+        guard !isKnown, peers[index].incoming.count < Limits.channels else { return }
+        withPeer(at: index) { $0.incoming.append(Incoming(channel: channel, name: name)) }
+        if paused.contains(name) { endpoint.hold(channel, of: peers[index].nodeID, true) }
+    }
+
+    /// Makes the senders of a channel wait, or lets them go on.
+    mutating func pause(_ name: SessionChannelName, _ isPaused: Bool, endpoint: inout Endpoint) {
+        if isPaused {
+            guard paused.count < Limits.channels else { return }
+            paused.insert(name)
+        } else {
+            paused.remove(name)
+        }
+        for peer in peers {
+            for incoming in peer.incoming where incoming.name == name {
+                endpoint.hold(incoming.channel, of: peer.nodeID, isPaused)
+            }
+        }
     }
 
     /// Looks at early messages again, after the room's state changed.

@@ -19,10 +19,18 @@ struct SessionLanes: Sendable {
         var channels: [ChannelKey: ChannelNumber] = [:]
         /// Sends that the pair has taken and not answered.
         var tokens: [SendToken: Delivery] = [:]
+        /// The node's channels by which reliable messages came, ascending; at most 1,024 by transport.
+        var incoming: [Incoming] = []
         /// Messages that wait for the pair or for room in its windows, oldest first.
         var backlog: BoundedQueue<Waiting>
         /// Messages that wait for the room's state, oldest first.
         var held: BoundedQueue<Held>
+    }
+
+    /// A channel of the other side.
+    struct Incoming: Sendable {
+        var channel: ChannelNumber
+        var name: SessionChannelName
     }
 
     /// What one channel of a pair carries.
@@ -69,6 +77,8 @@ struct SessionLanes: Sendable {
     private(set) var peers: [Peer] = []
     /// The requests without an outcome; looked up, never walked.
     var outstanding: [RequestID: Outstanding] = [:]
+    /// Channels whose reader is full.
+    var paused: Set<SessionChannelName> = []
     /// What the application should hear.
     var events: [Event] = []
     /// What was dropped and why.
@@ -133,6 +143,7 @@ struct SessionLanes: Sendable {
         if !resumed {
             peers[index].channels = [:]
             peers[index].tokens = [:]
+            peers[index].incoming = []
         }
     }
 

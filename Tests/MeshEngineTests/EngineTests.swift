@@ -135,6 +135,26 @@ struct EngineTests {
         #expect(limit < Limits.messageBytes)
     }
 
+    @Test("a reader that is full makes the sender wait, and nothing is lost")
+    func backPressure() throws {
+        let world = try room(2)
+        let session = try world.startSession(on: 0, joining: [0, 1])
+        world.command(1, .pauseReading(session, channel: "bulk", isPaused: true))
+        let payload = [UInt8](repeating: 7, count: 64 << 10)
+        for number in 0..<64 {
+            let message = OutboundMessage(session: session, channel: "bulk", payload: payload)
+            world.command(0, .send(RequestID(2000 + number), message))
+        }
+        let received = {
+            world.count(1) { if case .message = $0 { true } else { false } }
+        }
+        world.run(.seconds(5))
+        let withinWindow = received()
+        #expect(withinWindow < 32, "4 MiB do not fit the window of a held channel")
+        world.command(1, .pauseReading(session, channel: "bulk", isPaused: false))
+        #expect(world.run { received() == 64 })
+    }
+
     @Test("values: compare-and-set succeeds once, and the loser learns the version that stands")
     func compareAndSet() throws {
         let world = try room(3)
