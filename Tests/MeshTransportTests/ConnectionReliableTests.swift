@@ -219,6 +219,18 @@ struct ConnectionReliableTests {
         #expect(pair.received(.right).map(\.bytes) == [[2], [1]])
     }
 
+    @Test("a message that waits for the room of another starts when that one is sent")
+    func roomOfOthers() throws {
+        var pair = ConnectionPair()
+        let first = try pair.left.openChannel(name: [1], class: .normal)
+        let second = try pair.left.openChannel(name: [2], class: .normal)
+        // Together above the connection's first limit; the first alone moves no window.
+        _ = try pair.left.send(pattern(1, 200_000), on: first, now: pair.now)
+        _ = try pair.left.send(pattern(2, 900_000), on: second, now: pair.now)
+        pair.run(for: .seconds(3))
+        #expect(pair.received(.right).map(\.bytes.count) == [200_000, 900_000])
+    }
+
     @Test("a full queue refuses, and says when it has room again")
     func backPressure() throws {
         var configuration = TransportConfiguration()

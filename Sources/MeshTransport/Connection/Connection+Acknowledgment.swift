@@ -141,6 +141,7 @@ extension Connection {
         case .channelOpen(let channel):
             guard let index = outgoing.index(of: channel) else { return }
             outgoing[index].isOpenAcknowledged = true
+            markReady(index)
         case .resume, .window, .windowAll: return
         }
     }
@@ -168,8 +169,9 @@ extension Connection {
     mutating func prune(_ index: Int) {
         let count = outgoing[index].sent.count
         outgoing[index].prune()
+        let wasFull = outstanding >= Self.outstandingMaximum
         outstanding -= count - outgoing[index].sent.count
-        markReady(index)
+        if wasFull { markAllReady() } else { markReady(index) }
         finishClosing(index)
     }
 

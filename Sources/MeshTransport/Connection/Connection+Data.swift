@@ -230,6 +230,8 @@ extension Connection {
         outgoing[index].sentBytes += UInt64(range.count)
         sentBytes += UInt64(range.count)
         reservedBytes -= range.count
+        // Only a message that took several fragments can have kept others from starting.
+        if range.lowerBound > 0, outgoing[index].sent[place].isWhollySent { markAllReady() }
     }
 
     /// Writes as much of a message's `range` as fits and answers with it; `nil` if too little fits.

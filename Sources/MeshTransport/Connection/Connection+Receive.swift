@@ -82,7 +82,7 @@ extension Connection {
         case .windowAll(let limit):
             guard limit > sendLimit else { return }
             sendLimit = limit
-            for index in outgoing.indices { markReady(index) }
+            markAllReady()
         case .cancel(let channel, let first, let count):
             try receiveCancel(channel, first, count, now: now)
         case .channelOpen(let channel, let trafficClass, let name):
@@ -115,7 +115,7 @@ extension Connection {
             }
         case Setting.Identifier.connectionWindow:
             sendLimit = max(sendLimit, setting.value)
-            for index in outgoing.indices { markReady(index) }
+            markAllReady()
         case Setting.Identifier.datagramBytes:
             peerDatagramBytes = Int(
                 min(max(setting.value, 1200), UInt64(Limits.datagramCeilingBytes))

@@ -146,6 +146,7 @@ extension Connection {
         case .sent(let place):
             let message = outgoing[index].sent[place]
             reservedBytes -= message.byteCount - message.sentOffset
+            if !message.isWhollySent { markAllReady() }
             finish(index, place, .cancelled, outcome)
             enqueue(
                 .cancel(token.channel, sequence: outgoing[index].base + UInt64(place))
@@ -203,6 +204,11 @@ extension Connection {
         guard !outgoing[index].isReady, canSend(index) else { return }
         outgoing[index].isReady = true
         scheduler.append(outgoing[index].number, outgoing[index].trafficClass)
+    }
+
+    /// Room of the whole connection came free: any channel may have waited for it.
+    mutating func markAllReady() {
+        for index in outgoing.indices { markReady(index) }
     }
 
     /// Whether a channel could put bytes into a packet now, the window and the pacer aside.
