@@ -30,7 +30,7 @@ import Testing
         let files =
             Self.articles.map { ($0, Self.prose(of: $0)) }
             + SourceTree.sources.map { ($0.path, $0.lines.joined(separator: "\n")) }
-        for (path, text) in files {
+        for (path, text) in files where text.holds("<doc:") {
             for match in text.matches(of: /<doc:([^>#]+)[^>]*>/) {
                 let name = match.1.components(separatedBy: "/").last ?? ""
                 #expect(names.contains(name), "\(path) names \(match.1)")
@@ -54,7 +54,7 @@ import Testing
         ]
         let all = SourceTree.sources + SourceTree.tests.filter { $0.module != "TidyTests" }
         for file in all {
-            for (index, line) in file.lines.enumerated() where line.contains("0-") {
+            for (index, line) in file.lines.enumerated() where line.holds("0-") {
                 for match in line.matches(of: /\b([0-9]0-[a-z][a-z-]+)(\.md)?/)
                 where line.contains("§") || match.2 != nil {
                     #expect(chapters.contains(String(match.1)), "\(file.hit(index))")

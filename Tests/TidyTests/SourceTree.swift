@@ -29,6 +29,7 @@ enum SourceTree {
 
     /// The text of the file at `path` from the root.
     static func text(_ path: String) -> String {
+        // An unreadable file has no text, and the tests that need it say so.
         (try? String(contentsOf: root.appending(path: path), encoding: .utf8)) ?? ""
     }
 
@@ -45,12 +46,19 @@ struct SourceFile: Sendable {
     let lines: [String]
     /// The same lines with comments and the contents of strings blanked.
     let code: [String]
+    private let codeText: String
 
     init(path: String, text: String) {
         self.path = path
         lines = text.components(separatedBy: "\n")
         var blanker = Blanker()
         code = lines.map { blanker.blank($0) }
+        codeText = code.joined(separator: "\n")
+    }
+
+    /// Whether the code holds any of `words`; quick, so that patterns are tried where they may match.
+    func mentions(_ words: [String]) -> Bool {
+        words.contains(where: codeText.holds)
     }
 
     /// The folder under Sources or Tests.
@@ -58,7 +66,7 @@ struct SourceFile: Sendable {
 
     /// The modules it imports.
     var imports: [String] {
-        code.compactMap { line in
+        code.lazy.filter { $0.holds("import") }.compactMap { line in
             let words = line.split(separator: " ").map(String.init)
             guard let place = words.firstIndex(of: "import"), place + 1 < words.count,
                 words[..<place].allSatisfy({ Self.importModifiers.contains($0) })
@@ -92,51 +100,75 @@ private struct Blanker {
     private var isInString = false
 
     mutating func blank(_ line: String) -> String {
-        var out = ""
-        var rest = Substring(line)
-        while !rest.isEmpty {
+        // Most lines have nothing to blank, and the tests run unoptimized.
+        guard isInComment || isInString || ["\"", "//", "/*"].contains(where: line.holds) else {
+            return line
+        }
+        let bytes = Array(line.utf8)
+        var out: [UInt8] = []
+        var index = 0
+        func isNext(_ a: UInt8, _ b: UInt8) -> Bool {
+            bytes[index] == a && index + 1 < bytes.count && bytes[index + 1] == b
+        }
+        func isLongQuote() -> Bool {
+            isNext(Self.quote, Self.quote) && index + 2 < bytes.count
+                && bytes[index + 2] == Self.quote
+        }
+        while index < bytes.count {
             if isInComment {
-                guard let end = rest.range(of: "*/") else { return out }
-                isInComment = false
-                rest = rest[end.upperBound...]
+                isInComment = !isNext(Self.star, Self.slash)
+                index += isInComment ? 1 : 2
             } else if isInString {
-                guard let end = rest.range(of: "\"\"\"") else { return out }
-                isInString = false
-                rest = rest[end.upperBound...]
-            } else if rest.hasPrefix("//") {
-                return out
-            } else if rest.hasPrefix("/*") {
+                isInString = !isLongQuote()
+                index += isInString ? 1 : 3
+            } else if isNext(Self.slash, Self.slash) {
+                break
+            } else if isNext(Self.slash, Self.star) {
                 isInComment = true
-                rest = rest.dropFirst(2)
-            } else if rest.hasPrefix("\"\"\"") {
+                index += 2
+            } else if isLongQuote() {
                 isInString = true
-                rest = rest.dropFirst(3)
-            } else if rest.hasPrefix("\"") {
-                out += "\"\""
-                rest = Self.afterString(rest.dropFirst())
+                index += 3
             } else {
-                out.append(rest.removeFirst())
+                out.append(bytes[index])
+                index += 1
+                guard bytes[index - 1] == Self.quote else { continue }
+                out.append(Self.quote)
+                index = Self.afterString(bytes, index)
             }
         }
-        return out
+        return String(decoding: out, as: UTF8.self)
     }
 
-    /// What follows the string that `text` is the inside of; interpolations may hold strings.
-    private static func afterString(_ text: Substring) -> Substring {
-        var rest = text
+    /// The index behind the string whose inside begins at `start`; interpolations may hold strings.
+    private static func afterString(_ bytes: [UInt8], _ start: Int) -> Int {
+        var index = start
         var depth = 0
-        while let next = rest.popFirst() {
+        while index < bytes.count {
+            let next = bytes[index]
+            index += 1
             switch next {
-            case "\\":
-                if rest.first == "(" { depth += 1 }
-                rest = rest.dropFirst()
-            case "(" where depth > 0: depth += 1
-            case ")" where depth > 0: depth -= 1
-            case "\"" where depth > 0: rest = afterString(rest)
-            case "\"": return rest
+            case UInt8(ascii: "\\"):
+                if index < bytes.count, bytes[index] == UInt8(ascii: "(") { depth += 1 }
+                index += 1
+            case UInt8(ascii: "(") where depth > 0: depth += 1
+            case UInt8(ascii: ")") where depth > 0: depth -= 1
+            case quote where depth > 0: index = afterString(bytes, index)
+            case quote: return index
             default: break
             }
         }
-        return rest
+        return index
+    }
+
+    private static let quote = UInt8(ascii: "\"")
+    private static let slash = UInt8(ascii: "/")
+    private static let star = UInt8(ascii: "*")
+}
+
+extension String {
+    /// Whether the text holds `word`, byte by byte; quick even where nothing is optimized.
+    func holds(_ word: String) -> Bool {
+        strstr(self, word) != nil
     }
 }
