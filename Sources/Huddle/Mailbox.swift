@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// A lock and an array: the node fills it once per loop turn by ``send(contentsOf:)``, the consumer
 /// takes all that waits at once, and is woken once per batch (`70-style.md` §10; 21 ns an element,
-/// where an `AsyncStream` costs 0.8 µs). The consumer's end is ``messages``, a ``MailboxSequence``.
+/// where an `AsyncStream` costs 0.8 µs). The consumer's end is a ``MailboxSequence``.
 ///
 /// What happens when it is full is the policy: ``Policy/newest(_:)`` drops the oldest and counts;
 /// ``Policy/bounded(_:)`` leaves the rest to the producer and calls `onSpace` once there is room.

@@ -54,6 +54,7 @@ public struct Room: Sendable {
     ///   - capacity: The most participants, 1 to 64.
     ///   - canSwitchLead: Whether any participant may take the lead.
     /// - Returns: The session, joined.
+    /// - Throws: ``HuddleError`` if the room refuses it or is not there.
     public func start(
         _ activity: String,
         payload: [UInt8] = [],

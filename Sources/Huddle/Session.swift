@@ -22,9 +22,9 @@ public final class Session: Identifiable, Sendable {
 
     // MARK: Membership
 
-    /// Becomes a participant; answers with oneself. Harmless if joined already.
+    /// Becomes a participant; answers with oneself.
     ///
-    /// Throws `refused` if the session is locked, full or bans this node, `noSession` if it ended.
+    /// Harmless if joined already. Throws `refused` if the session is locked, full or bans this node, `noSession` if it ended.
     @discardableResult
     public func join() async throws(HuddleError) -> Participant {
         try await node.joinSession(id)
@@ -90,6 +90,7 @@ public final class Session: Identifiable, Sendable {
     ///   - recipients: Who gets it.
     ///   - confirm: What to wait for.
     ///   - deadline: How long it is worth sending; it is not sent later.
+    /// - Throws: ``MessengerError``, which names who did not get it.
     public func send(
         _ payload: [UInt8],
         on channel: String = "",

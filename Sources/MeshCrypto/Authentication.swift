@@ -1,6 +1,6 @@
 package import MeshWire
 
-/// AUTH: who somebody is, proved by a signature over the handshake (`10-security.md` §4), 112 bytes:
+/// AUTH: who somebody is, proved by a signature over the handshake (`10-security.md` §4), 112 bytes.
 ///
 /// ```
 /// 0  NodeID 32 | 32  caps u32 | 36  generation counter u32 | 40  incarnation u64 | 48  signature 64
@@ -16,7 +16,7 @@ package struct Authentication: Hashable, Sendable {
     package let incarnation: UInt64
     package let signature: Signature
 
-    /// Reads the 112 bytes; nothing is proved before ``Proof/accepts(_:)``.
+    /// Reads the 112 bytes; nothing is proved before `Proof` accepts it.
     package init(_ bytes: RawSpan) throws(WireError) {
         var reader = ByteReader(bytes)
         nodeID = try reader.read()
@@ -125,7 +125,7 @@ package struct Authentication: Hashable, Sendable {
     }
 }
 
-/// GRANT: what an inviter gives a joiner over the confirmed pair, 68 bytes:
+/// GRANT: what an inviter gives a joiner over the confirmed pair, 68 bytes.
 ///
 /// ```
 /// 0  RoomID 32 | 32  counter u32 | 36  RS 32

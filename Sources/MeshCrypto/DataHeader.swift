@@ -1,6 +1,6 @@
 import MeshWire
 
-/// The header of a DATA packet, 16 bytes, all of it associated data:
+/// The header of a DATA packet, 16 bytes, all of it associated data.
 ///
 /// ```
 /// 0  0x10 | 1  0 0 0 | 4  receiverIndex u32 | 8  counter u64

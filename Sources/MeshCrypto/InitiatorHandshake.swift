@@ -3,7 +3,7 @@ package import MeshWire
 /// The initiator's side of one attempt: from HS1 to HS3, as a pure function.
 ///
 /// After a RETRY a new one is made, with the cookie and new seeds. Nothing here is changed by what
-/// arrives: ``answer(_:node:now:jitter:slab:)`` works on a duplicate, so a forged HS2 costs nothing.
+/// arrives: `answer` works on a duplicate, so a forged HS2 costs nothing.
 package struct InitiatorHandshake: ~Copyable, Sendable {
     package let keys: ModeKeys
     package let index: UInt32

@@ -1,6 +1,6 @@
 import MeshWire
 
-/// The bytes of a key file, 64 in all (`10-security.md` §9):
+/// The bytes of a key file, 64 in all (`10-security.md` §9).
 ///
 /// ```
 /// 0  "huddle/1" | 8  01 | 9  0 x 7 | 16  seed 32 | 48  check 16 = H16("huddle/1 key file", bytes 0..<48)

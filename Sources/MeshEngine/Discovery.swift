@@ -182,8 +182,7 @@ struct Discovery: Sendable {
             statistics.tooFast += 1
             return nil
         }
-        let type = datagram.byteCount > 0 ? unsafe datagram.unsafeLoad(as: UInt8.self) : 0
-        switch MessageType(rawValue: type) {
+        switch MessageType(rawValue: datagram.first ?? 0) {
         case .beacon:
             return receiveBeacon(datagram, from: source, now: now)
         case .inviteBeacon:

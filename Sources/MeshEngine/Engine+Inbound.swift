@@ -8,8 +8,7 @@ import MeshWire
 extension Engine {
     /// Takes a datagram; what is neither of a handshake nor sealed is discovery's.
     mutating func receive(_ datagram: RawSpan, from source: SocketAddress, now: Instant) {
-        guard datagram.byteCount > 0 else { return }
-        let type = unsafe datagram.unsafeLoad(as: UInt8.self)
+        guard let type = datagram.first else { return }
         guard type & 0xf0 == 0x20 else {
             endpoint.receive(datagram, from: source, now: now)
             return

@@ -153,7 +153,21 @@ extension Array<UInt8> {
     }
 }
 
+extension Array<UInt8> {
+    /// Appends borrowed bytes.
+    package mutating func append(contentsOf span: RawSpan) {
+        unsafe span.withUnsafeBytes { unsafe append(contentsOf: $0) }
+    }
+}
+
 extension RawSpan {
+    /// The first byte, if there is one.
+    package var first: UInt8? {
+        // The guard proves that a byte lies at offset 0.
+        guard byteCount > 0 else { return nil }
+        return unsafe unsafeLoad(as: UInt8.self)
+    }
+
     /// A copy of the bytes.
     package var copied: [UInt8] {
         unsafe withUnsafeBytes { unsafe Array($0) }

@@ -175,8 +175,7 @@ final class EndpointNetwork {
             )
             if records { recorded.append(packet) }
             guard !node.isDown else { continue }
-            for packet in tap(packet) {
-                guard !generator.happens(loss) else { continue }
+            for packet in tap(packet) where !generator.happens(loss) {
                 inject(packet)
                 if generator.happens(duplication) {
                     var copy = packet

@@ -31,7 +31,7 @@ package final class ControlClient {
         }
     }
 
-    /// The descriptor, for a caller that also watches others; see ``hasEvents``.
+    /// The descriptor, for a caller that also watches others; see `hasEvents`.
     package var descriptor: Int32 { socket.descriptor }
 
     /// The node's process.

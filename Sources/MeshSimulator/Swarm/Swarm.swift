@@ -1,10 +1,10 @@
 package import MeshFaults
 package import MeshWire
 
-/// The faults of one run, drawn from its seed: a random subset of the classes, each with a random
-/// strength (swarm testing, Groce et al. 2012; `30-consensus.md` §13).
+/// The faults of one run, drawn from its seed.
 ///
-/// Leaving classes out matters as much as having them: a bug that needs calm links and many crashes
+/// A random subset of the classes, each with a random strength (swarm testing, Groce and others
+/// 2012; `30-consensus.md` §13). Leaving classes out matters as much as having them: a bug that needs calm links and many crashes
 /// is never found where loss is always on.
 package struct Swarm: Sendable {
     /// The classes of faults, each on or off in a run.

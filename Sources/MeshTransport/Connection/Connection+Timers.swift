@@ -1,7 +1,7 @@
 package import MeshWire
 
 extension Connection {
-    /// Lets the timers that are due act; ``build`` then finds what they want to send.
+    /// Lets the timers that are due act; `build` then finds what they want to send.
     package mutating func advance(to now: Instant) {
         if !isQuiet, now - lastHeard >= configuration.quietAfter, !spaces.isEmpty {
             isQuiet = true
@@ -18,7 +18,7 @@ extension Connection {
         if now - lastSent >= configuration.keepAlive, !spaces.isEmpty { isPingOwed = true }
     }
 
-    /// When ``advance(to:)``, and ``build`` after it, should be called next if nothing comes before.
+    /// When ``advance(to:)``, and `build` after it, should be called next if nothing comes before.
     package func deadline(now: Instant) -> Instant? {
         var earliest: Instant?
         func consider(_ instant: Instant?) {

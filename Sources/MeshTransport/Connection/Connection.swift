@@ -2,8 +2,8 @@ package import MeshWire
 
 /// One peer's connection: messages in and contents of packets out, and back.
 ///
-/// It knows no keys and no addresses. The endpoint hands it opened packets with ``receive``, asks
-/// for contents with ``build`` until that answers `false`, calls ``advance(to:)`` when
+/// It knows no keys and no addresses. The endpoint hands it opened packets with `receive`, asks
+/// for contents with `build` until that answers `false`, calls ``advance(to:)`` when
 /// ``deadline(now:)`` has come, and drains ``nextEvent()``. A *space* is one handshake: packet
 /// numbers and acknowledgments live in it; everything else outlives it, so that channels go on over
 /// a rekey and resume after an absence (`20-transport.md` §3).

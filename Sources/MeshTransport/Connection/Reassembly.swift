@@ -21,7 +21,9 @@ struct Reassembly: Sendable {
     /// How many bytes `end` raises the highest offset by.
     func growth(to end: Int) -> Int { max(0, end - highest) }
 
-    /// Takes a fragment; `false` if there are too many pieces. Bytes that came before are dropped.
+    /// Takes a fragment; `false` if there are too many pieces.
+    ///
+    /// Bytes that came before are dropped.
     mutating func insert(_ span: RawSpan, at offset: Int) -> Bool {
         let end = offset + span.byteCount
         highest = max(highest, end)
@@ -69,12 +71,5 @@ struct Reassembly: Sendable {
             index += 1
         }
         return true
-    }
-}
-
-extension Array<UInt8> {
-    /// Appends borrowed bytes.
-    mutating func append(contentsOf span: RawSpan) {
-        unsafe span.withUnsafeBytes { unsafe append(contentsOf: $0) }
     }
 }

@@ -38,6 +38,7 @@ public struct TransportConfiguration: Hashable, Sendable {
     /// The silence of the peer after which it is called quiet, 1 s.
     public var quietAfter: Duration = .seconds(1)
 
+    /// The defaults.
     public init() {}
 
     /// Bytes of the frames that fit into one packet.

@@ -51,5 +51,6 @@ public struct TransportStatistics: Hashable, Sendable {
     /// Control datagrams dropped because too many waited.
     public var controlDropped: UInt64 = 0
 
+    /// Nothing happened yet.
     public init() {}
 }

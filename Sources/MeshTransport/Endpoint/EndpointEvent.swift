@@ -125,7 +125,7 @@ package enum EndpointEvent: Sendable {
     case connected(PeerConnection)
     /// A peer is gone; what was sent to it has ended before this event.
     case disconnected(peer: NodeID, incarnation: UInt64, reason: DisconnectReason)
-    /// A peer we asked by code or link let us in: ``Endpoint/setRoom(_:)`` takes the secret.
+    /// A peer we asked by code or link let us in: ``Endpoint/setRoom(_:now:)`` takes the secret.
     case granted(RoomSecret, by: NodeID)
     /// A guest came in by an own invite, which is burned now.
     case inviteUsed(slot: UInt8, by: NodeID)
