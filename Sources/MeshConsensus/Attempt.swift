@@ -189,7 +189,6 @@ extension ConsensusCore {
             // Somebody in my view holds a live leader: nothing has changed, and I wait.
             self.attempt = nil
             campaignAt = now + .milliseconds(50)
-            if let leader = view?.leader { links.update(leader.tag) { $0.vouched = now } }
         } else {
             // It is in another view: I was dropped, or it was.
             self.attempt?.members.removeAll { $0.process == process }

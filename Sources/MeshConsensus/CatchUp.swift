@@ -127,7 +127,9 @@ extension ConsensusCore {
         catchUp?.progressAt = now
         if catchUp?.target == nil {
             // A learner has no branch to keep: it writes into its own log.
-            guard index == log.head else { return }
+            guard index >= replica.applied.index, index <= log.head else { return }
+            log.truncate(after: index)
+            view = newestView(of: log) ?? replica.view
             catchUp?.staged = .init(
                 replica: nil,
                 log: Log(base: log.headPosition, hash: log.headHash)

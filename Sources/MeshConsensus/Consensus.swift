@@ -62,6 +62,16 @@ package struct Consensus<Machine: StateMachine>: Sendable {
         core.receive(bytes, from: process, now: now)
     }
 
+    /// Why the bytes are no message, or `nil` if they are one.
+    package static func fault(in bytes: RawSpan) -> WireError? {
+        do {
+            _ = try Message.decode(bytes)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// Takes a signed command of this process and retries until it is answered, exactly once.
     ///
     /// Sequences ascend. The answer is the event `.completed` with the ticket.

@@ -85,7 +85,21 @@ extension ConsensusCore {
             health -= 1
             healthAt = now
         }
-        helperRequests.removeAll { request in request.expires <= now }
+        // Silence counts for nothing; that I do not hear it either tells the asker that I live.
+        while let first = helperRequests.first, first.expires <= now {
+            helperRequests.removeFirst()
+            send(
+                .probeFailure(
+                    .init(
+                        nonce: first.nonce,
+                        target: first.target,
+                        leaderAge: leaderAge,
+                        hasQuorum: leaderHasQuorum
+                    )
+                ),
+                to: first.asker
+            )
+        }
         guard let view else { return }
         for member in view.members where member.process.tag != me.tag {
             guard isLeading || member.process.tag == view.epoch.proposer,
@@ -250,7 +264,7 @@ extension ConsensusCore {
                 target: probe.target,
                 nonce: probe.nonce,
                 mine: mine,
-                expires: now + .milliseconds(100)
+                expires: now + .milliseconds(60)
             )
         )
         send(

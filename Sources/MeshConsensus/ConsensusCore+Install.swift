@@ -87,7 +87,7 @@ extension ConsensusCore {
         }
     }
 
-    private func newestView(of log: Log) -> View? {
+    func newestView(of log: Log) -> View? {
         for entry in log.entries.reversed() {
             if case .view(let view) = entry.body { return view }
         }

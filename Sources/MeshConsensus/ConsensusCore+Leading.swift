@@ -96,21 +96,22 @@ struct Leading: Sendable {
 // A leader at work: heartbeats, replication, commit.
 extension ConsensusCore {
     mutating func tickLeading() {
-        guard let leader = leading, let view else { return }
-        if now >= leader.nextHeartbeat { sendHeartbeats() }
-        if now >= leader.installResend { resendInstall() }
+        guard leading != nil, let view else { return }
+        if let due = leading?.nextHeartbeat, now >= due { sendHeartbeats() }
+        if let due = leading?.installResend, now >= due { resendInstall() }
         checkQuorum()
         tickLearners()
         guard attempt == nil else { return }
         var suspects: [UInt64] = []
-        for index in 0..<leader.progress.count {
-            let progress = leader.progress.values[index]
+        for index in 0..<(leading?.progress.count ?? 0) {
+            guard let progress = leading?.progress.values[index] else { break }
             if monitor(progress.process, vouching: detection(nil) * 2) {
                 suspects.append(progress.process.tag)
             } else if !progress.isInstalled, now - progress.progressAt > .seconds(4) {
                 suspects.append(progress.process.tag)
             }
         }
+        guard let leader = leading else { return }
         let isStuck = promised > view.epoch && now > promisedAt + installPatience
         let isOutpromised = leader.progress.values.contains { $0.promised > view.epoch }
         let wantsChange =
@@ -145,13 +146,13 @@ extension ConsensusCore {
     }
 
     mutating func sendHeartbeats() {
-        guard let leader = leading else { return }
-        leading?.sequence = leader.sequence &+ 1
+        guard let sequence = leading?.sequence else { return }
+        leading?.sequence = sequence &+ 1
         let nextHeartbeat = now + heartbeatInterval
         leading?.nextHeartbeat = nextHeartbeat
         checkQuorum()
         let beat = Message.Heartbeat(
-            sequence: leader.sequence &+ 1,
+            sequence: sequence &+ 1,
             commit: commit,
             head: log.head,
             hashPrefix: log.headHash.prefix,
@@ -162,10 +163,13 @@ extension ConsensusCore {
             sentAt: UInt64(bitPattern: now.nanoseconds),
             echoed: 0
         )
-        for index in 0..<leader.progress.count {
-            send(.heartbeat(beat), to: leader.progress.values[index].process)
+        for index in 0..<(leading?.progress.count ?? 0) {
+            if let process = leading?.progress.values[index].process {
+                send(.heartbeat(beat), to: process)
+            }
         }
-        leading?.progress.updateAll { $1.told = commit }
+        let told = commit
+        leading?.progress.updateAll { $1.told = told }
     }
 
     mutating func receiveHeartbeat(_ beat: Message.Heartbeat, _ process: ProcessID) {
@@ -203,7 +207,7 @@ extension ConsensusCore {
     }
 
     mutating func receiveHeartbeatAnswer(_ beat: Message.Heartbeat, _ process: ProcessID) {
-        guard let view, let leading, let known = leading.progress[process.tag] else { return }
+        guard let view, let known = leading?.progress[process.tag] else { return }
         let sentAt = Instant(nanoseconds: Int64(bitPattern: beat.echoed))
         links.update(process.tag) {
             $0.inView = now
@@ -235,10 +239,16 @@ extension ConsensusCore {
 
     /// Sends what members lack, as much as the window allows; called once a poll.
     mutating func replicate() {
-        guard let leader = leading, let view, isActive else { return }
-        for index in 0..<leader.progress.count {
-            var progress = leader.progress.values[index]
-            guard progress.isInstalled else { continue }
+        guard leading != nil, let view, isActive else { return }
+        var hasNews = false
+        for index in 0..<(leading?.progress.count ?? 0) {
+            guard var progress = leading?.progress.values[index], progress.isInstalled else {
+                continue
+            }
+            if progress.next > log.head, progress.match == log.head {
+                hasNews = hasNews || progress.told < commit
+                continue
+            }
             // What was sent and not acknowledged for long goes out again.
             if progress.match < log.head, progress.next > progress.match + 1,
                 now - progress.sentAt > (links[progress.process.tag]?.timeout ?? .zero) * 2
@@ -279,14 +289,12 @@ extension ConsensusCore {
                 progress.sentAt = now
                 progress.told = commit
             }
+            hasNews = hasNews || progress.told < commit
             let final = progress
             self.leading?.progress.update(progress.process.tag) { $0 = final }
         }
         // News of a commit does not wait for the next heartbeat.
-        if leading?.progress.values.contains(where: { $0.isInstalled && $0.told < commit }) == true
-        {
-            sendHeartbeats()
-        }
+        if hasNews { sendHeartbeats() }
     }
 
     /// Entries from `first` on, at least one, up to `budget` bytes.

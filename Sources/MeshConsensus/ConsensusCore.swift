@@ -290,7 +290,8 @@ extension ConsensusCore {
         output.events.append(contentsOf: self.output.events)
         self.output.messages.removeAll(keepingCapacity: true)
         self.output.events.removeAll(keepingCapacity: true)
-        due = deadline
+        // Never in the past: only time lost after it was answered tells of a pause.
+        due = deadline.map { max($0, now) }
         return due
     }
 

@@ -54,6 +54,8 @@ struct Cluster {
     var events: [(node: Int, at: Instant, event: ConsensusEvent)] = []
     var readAnswers: [(node: Int, ticket: Ticket, position: Position, at: Instant)] = []
     var keepsEvents = false
+    var keepsMessages = false
+    var messages: [(from: Int, to: Int, bytes: [UInt8])] = []
     var trace: UInt64 = 1
     var messageCount = 0
     var largeCount = 0
@@ -179,6 +181,14 @@ struct Cluster {
         return ticket
     }
 
+    /// Hands bytes to a process as if they came from another; what follows is thrown away.
+    mutating func inject(_ bytes: [UInt8], from: Int, to: Int) {
+        guard nodes[to].isAlive else { return }
+        nodes[to].consensus.receive(bytes.raw, from: nodes[from].process, now: now)
+        var output = ConsensusOutput()
+        _ = nodes[to].consensus.poll(into: &output)
+    }
+
     // MARK: Running
 
     mutating func run(for duration: Duration) {
@@ -249,6 +259,7 @@ struct Cluster {
         messageCount += 1
         checkMessage(message, from)
         guard let to = nodes.firstIndex(where: { $0.process == message.to }) else { return }
+        if keepsMessages, messages.count < 60_000 { messages.append((from, to, message.bytes)) }
         mix(UInt64(message.bytes.count) &* 31 &+ UInt64(message.bytes[0]))
         var latency = random.duration(in: delay)
         if message.isLarge {

@@ -77,6 +77,15 @@ struct Ledger: StateMachine {
     }
 }
 
+/// How many rounds the costly tests run: few in a debug build, the full number in a release build.
+func rounds(_ debug: UInt64, _ release: UInt64) -> ClosedRange<UInt64> {
+    #if DEBUG
+    1...debug
+    #else
+    1...release
+    #endif
+}
+
 /// A fast digest for tests: four lanes of a multiplicative hash.
 func quickDigest(_ bytes: [UInt8]) -> Digest {
     var lanes: (UInt64, UInt64, UInt64, UInt64) = (
