@@ -144,7 +144,7 @@ extension Message {
         case merge = 3
     }
 
-    /// "Promise me this epoch."
+    /// A proposer asks: "promise me this epoch".
     struct Prepare: Hashable, Sendable {
         var tags: [UInt64]
         var head: Position
@@ -225,7 +225,7 @@ extension Message {
         var summary: BranchSummary
     }
 
-    /// "I lost: take my members."
+    /// A losing leader says: "take my members".
     struct Branch: Hashable, Sendable {
         var nonce: UInt64
         var echoed: UInt64

@@ -1,7 +1,8 @@
 import MeshWire
 
-/// The replicated memory of what every origin's commands did, so that a retry never runs twice
-/// (RIFL, Lee et al. 2015; `30-consensus.md` §8).
+/// The replicated memory of what every origin's commands did, so that a retry never runs twice.
+///
+/// RIFL (Lee and others, 2015); `30-consensus.md` §8.
 struct Origins: Hashable, Sendable {
     /// The result of one command.
     struct Outcome: Hashable, Sendable {

@@ -6,7 +6,9 @@ struct TagMap<Value: Sendable>: Sendable {
     var count: Int { tags.count }
     var isEmpty: Bool { tags.isEmpty }
 
-    /// The value of `tag`; setting `nil` removes it. O(n), n at most a few hundred.
+    /// The value of `tag`; setting `nil` removes it.
+    ///
+    /// O(n), n at most a few hundred.
     subscript(tag: UInt64) -> Value? {
         get { index(of: tag).map { values[$0] } }
         set {

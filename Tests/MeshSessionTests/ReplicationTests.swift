@@ -1,6 +1,7 @@
 import MeshConsensus
 import MeshSession
 import MeshWire
+import TestSupport
 import Testing
 
 @Suite("Replicas") struct ReplicationTests {

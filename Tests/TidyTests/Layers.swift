@@ -69,6 +69,10 @@ enum Layers {
         "Sources/MeshNet/LinuxCalls.swift",
         "Sources/MeshNet/EventLoop+Executor.swift",
         "Sources/MeshStore/FileCalls.swift",
+        // The command's own calls of the system: processes, signals, terminal.
+        "Sources/HuddleCommand/System/ChildProcess.swift",
+        "Sources/HuddleCommand/System/Signals.swift",
+        "Sources/HuddleCommand/System/SystemCalls.swift",
     ]
 
     /// The folders and files whose declarations may be public.

@@ -263,6 +263,8 @@ package final class ConsensusProcess: MeshProcess {
         outgoing.append((.address(address), datagram(kind, body, receiver: peer.tag)))
     }
 
+    /// A datagram and its checksum.
+    ///
     /// kind u8 · node 32 · incarnation u64 · tag u64 · receiver u64 · body · checksum u64
     private func datagram(_ kind: Kind, _ body: [UInt8], receiver: UInt64) -> [UInt8] {
         var writer = ByteWriter(capacity: body.count + 80)
