@@ -213,6 +213,16 @@ struct Cluster {
         return now - start
     }
 
+    /// Runs until all of `indices` are equal and have no open command, looked at every 20 ms.
+    mutating func settle(_ indices: [Int], within limit: Duration = .seconds(3)) -> Bool {
+        let end = now + limit
+        while now < end, failures.isEmpty {
+            if indices.allSatisfy({ nodes[$0].open.isEmpty }), isEqualState(indices) { return true }
+            run(for: .milliseconds(20))
+        }
+        return false
+    }
+
     private mutating func step() {
         let next = pop()
         now = max(now, next.at)

@@ -130,10 +130,7 @@ enum Swarm {
             cluster.fail(25, "no one view in 12 s", -1)
             return
         }
-        _ = cluster.run(within: .seconds(3)) { cluster in
-            cluster.isEqualState(cluster.live)
-                && cluster.live.allSatisfy { cluster.nodes[$0].open.isEmpty }
-        }
+        _ = cluster.settle(cluster.live)
         guard cluster.failures.isEmpty else { return }
         let end = cluster.live
         if !cluster.isEqualState(end) { cluster.fail(28, "states differ", -1) }
