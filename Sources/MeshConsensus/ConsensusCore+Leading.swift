@@ -112,12 +112,14 @@ extension ConsensusCore {
             }
         }
         guard let leader = leading else { return }
-        let isStuck = promised > view.epoch && now > promisedAt + installPatience
+        // Who has promised another view waits for it first: a view of its own would undo that one.
+        let hasPromisedAway = promised > view.epoch
+        guard !hasPromisedAway || now > promisedAt + installPatience else { return }
         let isOutpromised = leader.progress.values.contains { $0.promised > view.epoch }
         let wantsChange =
             !leader.leaving.isEmpty || !leader.expelled.isEmpty
             || (leader.changeAt.map { now >= $0 } ?? false)
-        guard !suspects.isEmpty || isStuck || isOutpromised || wantsChange else { return }
+        guard !suspects.isEmpty || hasPromisedAway || isOutpromised || wantsChange else { return }
         guard !suspects.isEmpty || mayChangeView else { return }
         changeView(without: suspects)
     }
