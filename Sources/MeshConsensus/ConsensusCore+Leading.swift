@@ -101,7 +101,8 @@ extension ConsensusCore {
         if let due = leading?.installResend, now >= due { resendInstall() }
         checkQuorum()
         tickLearners()
-        guard attempt == nil else { return }
+        // On the way into another view: what happens to mine is no concern any more.
+        guard attempt == nil, catchUp?.target == nil else { return }
         var suspects: [UInt64] = []
         for index in 0..<(leading?.progress.count ?? 0) {
             guard let progress = leading?.progress.values[index] else { break }
