@@ -1,6 +1,7 @@
 import Foundation
 import MeshEngine
 import MeshWire
+import Synchronization
 import Testing
 
 @testable import Huddle
@@ -158,6 +159,43 @@ struct NodeTests {
         }
         await anna.stop()
         await #expect(throws: MessengerError.sessionInvalidated) { try await session.send([1]) }
+    }
+
+    @Test("a reader that does not read makes the sender wait, and loses nothing")
+    func backPressure() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let (anna, ben) = (try await stage.start("anna"), try await stage.start("ben"))
+        let hall = try await anna.createRoom(named: "hall")
+        let room = try await ben.join(hall)
+        let started = try await hall.start("bulk")
+        let session = try #require(await room.sessions.first { $0.id == started.id })
+        try await session.join()
+        try await waitUntil { await started.participants.count == 2 }
+        let inbox = await session.messages(on: "bulk")
+        let accepted = Mutex(0)
+        let count = 400
+        let sender = Task {
+            for number in 0..<count {
+                var payload = [UInt8](repeating: 0, count: 64 << 10)
+                payload[0] = UInt8(number & 255)
+                try await started.send(payload, on: "bulk", confirm: .accepted)
+                accepted.withLock { $0 += 1 }
+            }
+        }
+        try await Task.sleep(for: .milliseconds(1500))
+        // 25 MiB do not fit the reader's 4, the windows and the sender's 8.
+        #expect(accepted.withLock { $0 } < count)
+        var received = 0
+        for await message in inbox {
+            #expect(message.payload[0] == UInt8(received & 255))
+            received += 1
+            if received == count { break }
+        }
+        #expect(received == count)
+        try await sender.value
+        await ben.stop()
+        await anna.stop()
     }
 
     @Test("a wrong code is not confirmed, and the right one still works")
