@@ -27,6 +27,10 @@ struct BranchSummary: Hashable, Sendable {
             let written = commit &- min(commit, fork.index)
             let writtenThere = other.commit &- min(other.commit, fork.index)
             if written != writtenThere { return written > writtenThere }
+        } else {
+            // Founded apart, by members that came back and met nobody: the larger, then the busier.
+            if members.count != other.members.count { return members.count > other.members.count }
+            if commit != other.commit { return commit > other.commit }
         }
         if headHash != other.headHash { return headHash < other.headHash }
         return epoch < other.epoch

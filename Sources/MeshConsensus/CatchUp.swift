@@ -41,7 +41,9 @@ extension ConsensusCore {
 
     mutating func tickCatchUp() {
         guard let running = catchUp else { return }
-        let patience: Duration = running.target == nil ? .seconds(2) : .milliseconds(1500)
+        var patience: Duration = running.target == nil ? .seconds(2) : .milliseconds(1500)
+        // Whoever has not even offered may be a joiner too: others are asked soon.
+        if running.target == nil, case .asking = running.phase { patience = .milliseconds(600) }
         if now - running.progressAt > patience {
             catchUp = nil
             joinResend = now
@@ -396,17 +398,31 @@ extension ConsensusCore {
         )
         var lost: [DiscardedEntry] = []
         for index in (fork + 1)...log.head {
-            guard let entry = log[index], let command = entry.command,
-                !known.contains(.init(origin: command.origin, sequence: command.sequence)),
-                origins?.answer(command.origin, command.sequence) ?? .unknown == .unknown
-            else { continue }
-            lost.append(
-                DiscardedEntry(
-                    position: entry.position,
-                    command: command,
-                    isCommitted: index <= commit
-                )
+            guard let entry = log[index], let command = entry.command else { continue }
+            let discarded = DiscardedEntry(
+                position: entry.position,
+                command: command,
+                isCommitted: index <= commit
             )
+            // A retry may have run on both branches: it is lost if it did something else there.
+            var mine: [UInt8]?
+            if case .done(let outcome) = replica.origins.answer(command.origin, command.sequence) {
+                mine = outcome.result
+            }
+            if known.contains(.init(origin: command.origin, sequence: command.sequence)) {
+                if let mine, disputed.count < ConsensusLimits.disputed {
+                    disputed.append(.init(entry: discarded, result: mine))
+                }
+                continue
+            }
+            switch origins?.answer(command.origin, command.sequence) ?? .unknown {
+            case .unknown: lost.append(discarded)
+            case .expired: break
+            case .done(let theirs):
+                if let mine, !replica.machine.isSameOutcome(of: command, mine, theirs.result) {
+                    lost.append(discarded)
+                }
+            }
         }
         statistics.branchesLost += 1
         if !lost.isEmpty { output.events.append(.branchDiscarded(lost)) }

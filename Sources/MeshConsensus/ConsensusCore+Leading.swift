@@ -101,8 +101,7 @@ extension ConsensusCore {
         if let due = leading?.installResend, now >= due { resendInstall() }
         checkQuorum()
         tickLearners()
-        // On the way into another view: what happens to mine is no concern any more.
-        guard attempt == nil, catchUp?.target == nil else { return }
+        guard attempt == nil else { return }
         var suspects: [UInt64] = []
         for index in 0..<(leading?.progress.count ?? 0) {
             guard let progress = leading?.progress.values[index] else { break }
@@ -113,14 +112,12 @@ extension ConsensusCore {
             }
         }
         guard let leader = leading else { return }
-        // Who has promised another view waits for it first: a view of its own would undo that one.
-        let hasPromisedAway = promised > view.epoch
-        guard !hasPromisedAway || now > promisedAt + installPatience else { return }
+        let isStuck = promised > view.epoch && now > promisedAt + installPatience
         let isOutpromised = leader.progress.values.contains { $0.promised > view.epoch }
         let wantsChange =
             !leader.leaving.isEmpty || !leader.expelled.isEmpty
             || (leader.changeAt.map { now >= $0 } ?? false)
-        guard !suspects.isEmpty || hasPromisedAway || isOutpromised || wantsChange else { return }
+        guard !suspects.isEmpty || isStuck || isOutpromised || wantsChange else { return }
         guard !suspects.isEmpty || mayChangeView else { return }
         changeView(without: suspects)
     }
@@ -420,6 +417,19 @@ extension ConsensusCore {
         }
     }
 
+    /// A command that had run on a branch I gave up has run again: the loss is told if it differs.
+    private mutating func settle(_ command: Command, _ result: [UInt8]) {
+        guard
+            let place = disputed.firstIndex(where: {
+                $0.entry.command.sequence == command.sequence
+                    && $0.entry.command.origin == command.origin
+            })
+        else { return }
+        let former = disputed.remove(at: place)
+        guard !replica.machine.isSameOutcome(of: command, former.result, result) else { return }
+        output.events.append(.branchDiscarded([former.entry]))
+    }
+
     mutating func applyCommitted() {
         let before = (displayed ?? replica).estranged
         if displayed != nil, isViewCommitted {
@@ -444,6 +454,7 @@ extension ConsensusCore {
                 output.events.append(
                     .applied(position: entry.position, command: command, result: result)
                 )
+                settle(command, result)
                 settled(entry)
             case .badSignature:
                 statistics.badSignatures += 1

@@ -1,5 +1,11 @@
 import MeshWire
 
+/// A command that ran on a branch that lost, and that runs again on the one that won.
+struct DisputedEntry: Sendable {
+    var entry: DiscardedEntry
+    var result: [UInt8]
+}
+
 /// The machine behind ``Consensus``, free of generics so that it is compiled once.
 ///
 /// What it knows falls into four parts: the replicated part (`log`, `commit`, `replica`), the promise
@@ -38,6 +44,8 @@ struct ConsensusCore: Sendable {
     var viewSince: Instant
     /// States at the start of views that lost members, oldest first.
     var checkpoints: [Replica] = []
+    /// Committed commands of a branch I gave up that the other branch has too, with my results.
+    var disputed: [DisputedEntry] = []
 
     var links = TagMap<Link>()
     /// How slow this process finds itself, 0...8.

@@ -12,9 +12,22 @@ package protocol StateMachine: Sendable {
     /// Takes note of a committed view; `departed` left by LEAVE or kick, others not listed are absent.
     mutating func install(_ view: View, departed: [ProcessID], at position: Position)
 
+    /// Whether what the first result promised the origin of `command` holds with the second.
+    ///
+    /// Both branches ran the command and the second's won; if not, the first is reported as
+    /// discarded.
+    func isSameOutcome(of command: Command, _ left: [UInt8], _ right: [UInt8]) -> Bool
+
     /// The canonical bytes of the state: equal states give equal bytes.
     func snapshot() -> [UInt8]
 
     /// Replaces the state by the one these bytes describe; called on a pristine machine.
     mutating func restore(from bytes: RawSpan) throws(WireError)
+}
+
+extension StateMachine {
+    /// Equal bytes mean the same.
+    package func isSameOutcome(of command: Command, _ left: [UInt8], _ right: [UInt8]) -> Bool {
+        left == right
+    }
 }

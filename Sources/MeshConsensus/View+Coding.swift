@@ -150,6 +150,8 @@ extension ByteReader {
 
 /// Bounds of what this module keeps and accepts.
 package enum ConsensusLimits {
+    /// Commands of a lost branch whose second result is awaited.
+    package static let disputed = 1024
     /// Configurations a view carries; attempts beyond it drop the oldest.
     package static let requiredConfigurations = 16
     /// Branches that meet in one view.

@@ -120,6 +120,21 @@ extension RoomState: StateMachine {
         result(of: command, at: position).encoded
     }
 
+    /// Whether what the origin was told of the first result still holds with the second.
+    ///
+    /// Versions and numbers differ from branch to branch; what counts is that nothing was promised
+    /// that was then refused. Bytes that are no result are compared as they are.
+    package func isSameOutcome(of command: Command, _ left: [UInt8], _ right: [UInt8]) -> Bool {
+        guard let former = try? CommandResult(decoding: left),
+            let latter = try? CommandResult(decoding: right)
+        else { return left == right }
+        switch (former, latter) {
+        case (.refused, _): return true
+        case (_, .refused): return false
+        case (.done, _), (.joined, _), (.stored, _), (.counted, _): return true
+        }
+    }
+
     /// Takes a committed view over: who is in it, who leads it, who left for good.
     ///
     /// Members out of the view are away and so are their participants; those in it are back. A

@@ -85,6 +85,21 @@ package struct RegisterMachine: StateMachine {
         members = view.tags.sorted()
     }
 
+    package func isSameOutcome(
+        of command: MeshConsensus.Command,
+        _ left: [UInt8],
+        _ right: [UInt8]
+    ) -> Bool {
+        guard case .compareAndSet(let expected, _)? = try? Self.operation(command.payload).0 else {
+            return true
+        }
+        func succeeded(_ result: [UInt8]) -> Bool {
+            var reader = ByteReader(result.raw)
+            return (try? reader.read(UInt64.self)) == expected
+        }
+        return succeeded(left) == succeeded(right)
+    }
+
     package func snapshot() -> [UInt8] {
         var writer = ByteWriter()
         writer.write(view)
