@@ -63,6 +63,7 @@ extension Engine {
                 from: peer,
                 local: process,
                 room: room,
+                isTogether: view.map { isTogether($0, peer) } ?? false,
                 endpoint: &endpoint,
                 now: now
             )
@@ -161,7 +162,21 @@ extension Engine {
                 lanes.participantLeft(participant.id, endpoint: &endpoint, now: now)
             }
         }
-        lanes.release(local: process, room: room)
+        let view = view
+        let links = links
+        lanes.release(
+            local: process,
+            room: room,
+            isTogether: { peer in
+                links.contains { $0.process.nodeID == peer && view?.contains($0.process) == true }
+            },
+            endpoint: &endpoint
+        )
+    }
+
+    /// Whether the process behind the pair with `peer` is in `view`.
+    func isTogether(_ view: View, _ peer: NodeID) -> Bool {
+        link(peer).map { view.contains($0.process) } ?? false
     }
 }
 

@@ -124,7 +124,15 @@ package struct Engine: ~Copyable {
         }
         endpoint.advance(to: now)
         consensus?.advance(to: now)
-        lanes.advance(to: now)
+        let view = view
+        let links = links
+        lanes.advance(
+            to: now,
+            isTogether: { peer in
+                links.contains { $0.process.nodeID == peer && view?.contains($0.process) == true }
+            },
+            endpoint: &endpoint
+        )
         advanceMembership(to: now)
         advanceUpkeep(to: now)
         dialContacts(now: now)

@@ -4,11 +4,16 @@ import MeshWire
 
 extension SessionLanes {
     /// Takes a message that a pair delivered.
+    ///
+    /// `isTogether` says whether the sender's process is in this node's view. While it is not, the
+    /// two may follow different branches: a reliable message whose join is not here yet waits for
+    /// the merge, and its channel's window stays shut meanwhile.
     mutating func receive(
         _ message: ReceivedMessage,
         from nodeID: NodeID,
         local: ProcessID,
         room: RoomState,
+        isTogether: Bool,
         endpoint: inout Endpoint,
         now: Instant
     ) {
@@ -19,6 +24,7 @@ extension SessionLanes {
         let held = Held(
             name: name,
             lane: message.lane,
+            channel: message.channel,
             key: message.key,
             bytes: message.bytes,
             until: now + Self.heldTime
@@ -28,11 +34,38 @@ extension SessionLanes {
             note(message.channel, name, at: index, endpoint: &endpoint)
         }
         // Behind a message that waits, the others wait too: order holds.
-        if peers[index].held.isEmpty, deliver(held, from: nodeID, local: local, room: room) {
+        if peers[index].held.isEmpty,
+            deliver(held, from: nodeID, local: local, room: room, isTogether: isTogether)
+        {
+            return
+        }
+        if held.lane == .fast, !isTogether {
+            statistics.heldTooLong += 1
             return
         }
         let kept = withPeer(at: index) { $0.held.append(held, byteCount: held.bytes.count) }
         if !kept { statistics.heldOverflow += 1 }
+        shut(held, at: index, endpoint: &endpoint)
+    }
+
+    /// Makes the sender of a reliable message that waits wait too, before the hold is full.
+    private mutating func shut(_ held: Held, at index: Int, endpoint: inout Endpoint) {
+        guard held.lane == .reliable, !peers[index].shut.contains(held.channel) else { return }
+        withPeer(at: index) { $0.shut.append(held.channel) }
+        endpoint.hold(held.channel, of: peers[index].nodeID, true)
+    }
+
+    /// Opens the channels that were shut, once nothing of the node waits any more.
+    mutating func open(at index: Int, endpoint: inout Endpoint) {
+        guard peers[index].held.isEmpty, !peers[index].shut.isEmpty else { return }
+        for channel in peers[index].shut where !isPaused(channel, at: index) {
+            endpoint.hold(channel, of: peers[index].nodeID, false)
+        }
+        withPeer(at: index) { $0.shut = [] }
+    }
+
+    private func isPaused(_ channel: ChannelNumber, at index: Int) -> Bool {
+        peers[index].incoming.contains { $0.channel == channel && paused.contains($0.name) }
     }
 
     /// Remembers what a channel of the other side carries, and holds it if its reader is full.
@@ -57,20 +90,29 @@ extension SessionLanes {
             paused.remove(name)
         }
         for peer in peers {
-            for incoming in peer.incoming where incoming.name == name {
+            for incoming in peer.incoming
+            where incoming.name == name && !peer.shut.contains(incoming.channel) {
                 endpoint.hold(incoming.channel, of: peer.nodeID, isPaused)
             }
         }
     }
 
     /// Looks at early messages again, after the room's state changed.
-    mutating func release(local: ProcessID, room: RoomState) {
-        for index in peers.indices {
+    mutating func release(
+        local: ProcessID,
+        room: RoomState,
+        isTogether: (NodeID) -> Bool,
+        endpoint: inout Endpoint
+    ) {
+        for index in peers.indices where !peers[index].held.isEmpty {
+            let nodeID = peers[index].nodeID
+            let isTogether = isTogether(nodeID)
             while let first = peers[index].held.first,
-                deliver(first, from: peers[index].nodeID, local: local, room: room)
+                deliver(first, from: nodeID, local: local, room: room, isTogether: isTogether)
             {
                 withPeer(at: index) { _ = $0.held.removeFirst() }
             }
+            open(at: index, endpoint: &endpoint)
         }
     }
 
@@ -79,7 +121,8 @@ extension SessionLanes {
         _ held: Held,
         from nodeID: NodeID,
         local: ProcessID,
-        room: RoomState
+        room: RoomState,
+        isTogether: Bool
     ) -> Bool {
         var reader = ByteReader(held.bytes.raw)
         let envelope: Envelope
@@ -100,8 +143,9 @@ extension SessionLanes {
         guard envelope.source < UInt64(session.nextNumber) else { return false }
         guard let number = UInt32(exactly: envelope.source),
             let source = session.participant(number: number)
-        else { return drop(\.misdirected) }
-        guard source.process.nodeID == nodeID else { return drop(\.forged) }
+        else { return isTogether ? drop(\.misdirected) : false }
+        // On another branch the same number may be somebody else's.
+        guard source.process.nodeID == nodeID else { return isTogether ? drop(\.forged) : false }
         statistics.delivered += 1
         let payload = Array(held.bytes.dropFirst(reader.offset))
         events.append(

@@ -25,6 +25,10 @@ struct SessionLanes: Sendable {
         var backlog: BoundedQueue<Waiting>
         /// Messages that wait for the room's state, oldest first.
         var held: BoundedQueue<Held>
+        /// Nothing that waits is dropped before this: the node was in no common view until then.
+        var heldFloor = Instant.zero
+        /// The node's channels that are shut because of what waits.
+        var shut: [ChannelNumber] = []
     }
 
     /// A channel of the other side.
@@ -61,6 +65,7 @@ struct SessionLanes: Sendable {
     struct Held: Sendable {
         var name: SessionChannelName
         var lane: Lane
+        var channel: ChannelNumber
         var key: UInt64
         var bytes: [UInt8]
         var until: Instant
@@ -89,25 +94,39 @@ struct SessionLanes: Sendable {
     static let backlogMessages = 8192
     /// Bytes, messages and time that one node's early messages may wait (`30-consensus.md` §12).
     static let heldBytes = 1 << 20
-    static let heldMessages = 1024
+    static let heldMessages = 8192
     static let heldTime: Duration = .seconds(2)
 
     /// When waiting messages must be looked at again.
     var deadline: Instant? {
         peers.lazy.compactMap { peer in
-            let hold = peer.held.first?.until
+            let hold = peer.held.first.map { max($0.until, peer.heldFloor) }
             let lost = peer.isConnected ? nil : peer.waitingSince.map { $0 + Limits.grace }
             return [hold, lost].compactMap { $0 }.min()
         }.min()
     }
 
     /// Drops what waited too long.
-    mutating func advance(to now: Instant) {
+    ///
+    /// The time of a reliable message runs only while its sender is in this node's view: on another
+    /// branch its join cannot come, and it was promised to arrive.
+    mutating func advance(
+        to now: Instant,
+        isTogether: (NodeID) -> Bool,
+        endpoint: inout Endpoint
+    ) {
         for index in peers.indices {
-            while let first = peers[index].held.first, first.until <= now {
+            while let first = peers[index].held.first,
+                max(first.until, peers[index].heldFloor) <= now
+            {
+                if first.lane == .reliable, !isTogether(peers[index].nodeID) {
+                    peers[index].heldFloor = now + Self.heldTime
+                    break
+                }
                 peers[index].held.removeFirst()
                 statistics.heldTooLong += 1
             }
+            open(at: index, endpoint: &endpoint)
             if !peers[index].isConnected, let since = peers[index].waitingSince,
                 now - since >= Limits.grace
             {
