@@ -9,11 +9,11 @@ enum SimCommand {
     static let usage = """
         usage: huddle sim --seeds A..B [--nodes N] [--time T] [--layer LAYER] [--json]
                huddle sim --replay SEED [--nodes N] [--time T] [--layer LAYER]
-               huddle sim --figures [--seeds A..B]
+               huddle sim --figures [--layer LAYER] [--json]
 
           --seeds A..B       run every seed from A to B; one number runs one seed
           --replay SEED      run one seed and print every event
-          --figures          measure failover, heal and join times
+          --figures          measure failover, heal and join times over 120 kills each
           --nodes N          nodes in each run, 1 to 16; drawn from the seed unless given
           --time T           length of the phase with faults, such as 20s; drawn unless given
           --policy available the partition policy
@@ -37,7 +37,7 @@ enum SimCommand {
         do {
             let options = try SimOptions(arguments)
             if let seed = options.replay { return replay(seed, options) }
-            return sweep(options)
+            return options.showsFigures ? SimFigures.run(options) : sweep(options)
         } catch {
             FileHandle.standardError.write(Data("huddle sim: \(error)\n\n\(usage)\n".utf8))
             return 2
@@ -72,7 +72,7 @@ enum SimCommand {
     }
 
     /// Runs the seeds on all cores and hands the reports out in the order of the seeds.
-    private static func forEachReport(_ options: SimOptions, _ body: (RunReport) -> Void) {
+    static func forEachReport(_ options: SimOptions, _ body: (RunReport) -> Void) {
         let shared = Mutex(Progress(next: options.seeds.lowerBound))
         let ready = DispatchSemaphore(value: 0)
         for index in 0..<options.jobs {
@@ -121,10 +121,12 @@ struct SimOptions: Sendable {
     var replay: UInt64?
     var nodes: Int?
     var time: Duration?
-    var layer = SimulatedLayer.consensus
+    var layer = SimulatedLayer.engine
     var jobs = max(1, ProcessInfo.processInfo.activeProcessorCount)
     var isJSON = false
     var showsFigures = false
+    /// Instead of a fault mix, the failovers to measure.
+    var failover: RunOptions.Failover?
 
     init(_ arguments: [String]) throws(UsageError) {
         var words = arguments[...]
@@ -181,7 +183,9 @@ struct SimOptions: Sendable {
 
     /// The options of one seed's run.
     func run(_ seed: UInt64) -> RunOptions {
-        RunOptions(seed: seed, nodes: nodes, duration: time)
+        var options = RunOptions(seed: seed, nodes: nodes, duration: time)
+        options.failover = failover
+        return options
     }
 
     private static func range(_ text: String) throws(UsageError) -> ClosedRange<UInt64> {

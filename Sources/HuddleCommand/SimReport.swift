@@ -13,7 +13,7 @@ enum SimReport {
         return """
             seed \(report.seed)  \(verdict)  trace \(hexadecimal(report.traceHash))  \
             n=\(report.nodes)  \(Int(report.simulated.milliseconds / 1000)) s  \
-            \(report.events) events  \(figures.views) views  \(figures.writes) writes  \
+            \(report.events) events  \(figures.views) views  \(figures.writes) writes  \(figures.reliable)+\(figures.fast) messages  \
             [\(classes)]
             """
     }

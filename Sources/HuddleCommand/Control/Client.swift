@@ -36,9 +36,7 @@ extension Invocation {
     func connect() throws(Failure) -> ControlClient {
         let path = try ControlSocketPath.path(self)
         do {
-            let client = try ControlClient(path: path)
-            client.isInterrupted = { Signals.isPending }
-            return client
+            return try ControlClient(path: path)
         } catch {
             throw Failure(error)
         }

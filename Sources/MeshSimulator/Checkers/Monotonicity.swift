@@ -36,7 +36,9 @@ package struct Monotonicity: Sendable {
                 "\(seen.life) applied \(seen.applied), commit \(seen.commit), head \(seen.head)"
             )
         }
-        guard view <= seen.promised else {
+        // A learner holds a view it never promised; a member promised it.
+        let isListed = seen.role == .member || seen.role == .leader
+        guard !isListed || view <= seen.promised else {
             throw Violation(
                 Self.invariant,
                 "\(seen.life) installed \(view) above its promise \(seen.promised)"

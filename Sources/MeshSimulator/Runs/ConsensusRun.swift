@@ -75,6 +75,7 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
     override func handle(_ event: ConsensusProcess.Event, of life: Life) throws(Violation) {
         switch event {
         case .consensus(.branchDiscarded(let entries)):
+            world.note("discarded \(entries.count) entries", node: life.node)
             for entry in entries { discard(entry) }
         case .consensus(.left), .consensus(.refused):
             world.note("\(event)", node: life.node)
@@ -120,6 +121,20 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         case .compareAndSet(_, let value): registers.discard(value)
         case .add: break
         }
+    }
+
+    override func writeOnce(_ index: Int) throws(Violation) {
+        let life = life(index)
+        let write = AcknowledgedWrites.Write(writer: life, key: 0, number: takeNumber())
+        let id = nextRequest
+        nextRequest += 1
+        pending[id] = (life, .write(write))
+        let command = ConsensusProcess.Command.submit(
+            .write(write.number),
+            register: Self.register(life, 0),
+            request: id
+        )
+        try check(world.perform(command, on: index))
     }
 
     override func work(_ index: Int) throws(Violation) {

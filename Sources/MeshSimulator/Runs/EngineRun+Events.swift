@@ -24,6 +24,7 @@ extension EngineRun {
         case .roomRecord(let record): records[life.node] = record
         case .roomPhase(let phase): try note(phase, life)
         case .branchDiscarded(let lost):
+            world.note("discarded \(lost.count) writes", node: life.node)
             for write in lost { discard(write) }
         case .inviteOpened(let request, _), .inviteRefused(let request, _), .left(let request):
             answer(request, event)

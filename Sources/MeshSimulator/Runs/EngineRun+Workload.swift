@@ -29,7 +29,7 @@ extension EngineRun {
         }
     }
 
-    private func write(_ index: Int) throws(Violation) {
+    func write(_ index: Int) throws(Violation) {
         let key = Int(draw.next() % 4)
         let write = AcknowledgedWrites.Write(writer: life(index), key: key, number: takeNumber())
         try perform(

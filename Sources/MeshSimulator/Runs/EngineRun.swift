@@ -68,6 +68,17 @@ package final class EngineRun: SimulationRun<EngineProcess> {
         try workOnce(index)
     }
 
+    override func writeOnce(_ index: Int) throws(Violation) {
+        let process = world.nodes[index].process
+        if retries.remove(index) != nil { try rejoin(index) }
+        guard let process, let state = process.room?.session(session) else { return }
+        if state.participant(of: process.process) != nil {
+            try write(index)
+        } else if joining[index] == nil, process.role == .member || process.role == .leader {
+            try joinSession(index)
+        }
+    }
+
     override func handle(_ event: Event, of life: Life) throws(Violation) {
         try take(event, of: life)
     }
@@ -104,10 +115,13 @@ package final class EngineRun: SimulationRun<EngineProcess> {
         return reliable.obstacle
     }
 
-    override func finish(_ survivor: EngineProcess) throws(Violation) {
+    override func finish() throws(Violation) {
         report.figures.reliable = reliable.deliveredCount
         report.figures.fast = fast.deliveredCount
         try reliable.finish()
+    }
+
+    override func finish(_ survivor: EngineProcess) throws(Violation) {
         guard let values = survivor.room?.session(session)?.values else { return }
         try writes.finish(isAlive: isAlive) { life, key in
             guard case .bytes(let bytes)? = values[Self.key(life, key)]?.content else {

@@ -1,3 +1,4 @@
+package import MeshFaults
 import MeshWire
 
 /// What a run should be like, besides its seed.
@@ -10,6 +11,21 @@ package struct RunOptions: Sendable {
     package var duration: Duration?
     /// Whether faults happen at all.
     package var hasFaults = true
+    /// Instead of a fault mix: kill the leader so often and measure, on links like these.
+    package var failover: Failover?
+
+    /// A measurement of failovers.
+    package struct Failover: Sendable {
+        /// How often the leader is killed.
+        package var kills: Int
+        /// What all links do.
+        package var conditions: LinkConditions
+
+        package init(kills: Int, conditions: LinkConditions) {
+            self.kills = kills
+            self.conditions = conditions
+        }
+    }
 
     package init(seed: UInt64, nodes: Int? = nil, duration: Duration? = nil) {
         self.seed = seed

@@ -2,6 +2,8 @@
 package enum SimulatedLayer: String, CaseIterable, Sendable {
     /// Views, log and registers on a least transport: fast, many faults a second.
     case consensus
+    /// Pairs of endpoints: handshakes, both lanes, reconnection.
+    case transport
     /// Whole engines: handshakes, lanes, consensus, sessions.
     case engine
 
@@ -9,6 +11,7 @@ package enum SimulatedLayer: String, CaseIterable, Sendable {
     package func run(_ options: RunOptions, observer: ((TraceEvent) -> Void)? = nil) -> RunReport {
         switch self {
         case .consensus: ConsensusRun(options, observer: observer).run()
+        case .transport: EndpointRun(options, observer: observer).run()
         case .engine: EngineRun(options, observer: observer).run()
         }
     }

@@ -28,7 +28,8 @@ package class SimulationRun<Process: MeshProcess> {
     private var checkers = ConsensusCheckers()
     private var lastApplied: [Life: Position] = [:]
     private var epochsSeen: Set<Epoch> = []
-    private var leaderCrash: Instant?
+    /// When a leader crashed, and of which epoch, until a write is accepted by the next.
+    private(set) var leaderCrash: (time: Instant, epoch: Epoch)?
 
     /// When the room must stand and the faults begin.
     class var start: Instant { .zero + .seconds(3) }
@@ -60,8 +61,12 @@ package class SimulationRun<Process: MeshProcess> {
         do {
             for clock in swarm.clocks { try start(world.addNode(clock: clock)) }
             try formRoom()
-            try faultPhase()
-            try healPhase()
+            if let failover = options.failover {
+                try failoverPhase(failover)
+            } else {
+                try faultPhase()
+                try healPhase()
+            }
         } catch {
             report.violation = error
         }
@@ -98,6 +103,9 @@ package class SimulationRun<Process: MeshProcess> {
     /// Does one thing of the workload on a node.
     func work(_ index: Int) throws(Violation) {}
 
+    /// Writes something on a node, as a probe of whether writes are taken.
+    func writeOnce(_ index: Int) throws(Violation) {}
+
     /// Forgets what a life that is over waited for.
     func end(_ life: Life) {}
 
@@ -105,6 +113,9 @@ package class SimulationRun<Process: MeshProcess> {
     func unfinished() -> String? { nil }
 
     /// Checks what only the end shows.
+    func finish() throws(Violation) {}
+
+    /// Compares what was promised with the state of a process that survived.
     func finish(_ survivor: Process) throws(Violation) {}
 
     // MARK: - Phases
@@ -140,6 +151,7 @@ package class SimulationRun<Process: MeshProcess> {
         guard core().allSatisfy({ $0.view?.epoch == view }) else {
             throw Violation(Convergence.stability, "\(view ?? .zero) was followed by another")
         }
+        try finish()
         if let survivor = core().first?.life.node, let process = world.nodes[survivor].process {
             try finish(process)
         }
@@ -179,8 +191,8 @@ package class SimulationRun<Process: MeshProcess> {
     /// A write took effect; answers who holds it.
     func acknowledged(_ position: Position) -> [Life] {
         reads.acknowledge(position)
-        if let crash = leaderCrash {
-            report.figures.failovers.append(world.time - crash)
+        if let crash = leaderCrash, position.epoch > crash.epoch {
+            report.figures.failovers.append(world.time - crash.time)
             leaderCrash = nil
         }
         return world.nodes.filter { node in
@@ -224,7 +236,10 @@ package class SimulationRun<Process: MeshProcess> {
     func crash(_ index: Int) {
         let node = world.nodes[index]
         guard let process = node.process else { return }
-        if process.role == .leader { leaderCrash = world.time }
+        if process.role == .leader {
+            let seen = process.observation(of: life(index), hashingState: false)
+            leaderCrash = (world.time, seen?.view?.epoch ?? .zero)
+        }
         end(life(index))
         world.crash(index)
     }

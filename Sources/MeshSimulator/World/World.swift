@@ -51,16 +51,21 @@ package final class World<Process: SimulatedProcess> {
     /// Adds a machine without a process and answers its number.
     package func addNode(clock: VirtualClock = VirtualClock()) -> Int {
         let index = nodes.count
-        let address = SocketAddress(
+        let address = address(of: index)
+        nodes.append(SimulatedNode(index: index, address: address, clock: clock))
+        addresses[address] = index
+        return index
+    }
+
+    /// Where the node of this number receives, whether it was added yet or not.
+    package func address(of index: Int) -> SocketAddress {
+        SocketAddress(
             10,
             0,
             UInt8(index >> 8),
             UInt8(index & 255),
             port: UInt16(20_000 + index)
         )
-        nodes.append(SimulatedNode(index: index, address: address, clock: clock))
-        addresses[address] = index
-        return index
     }
 
     /// The node that receives at `address`.

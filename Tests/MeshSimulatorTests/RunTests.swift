@@ -1,0 +1,55 @@
+import MeshFaults
+import MeshSimulator
+import MeshWire
+import Testing
+
+/// Whole runs, short ones; thousands of long ones are the matter of `huddle sim --seeds`.
+@Suite("Runs of the simulator") struct RunTests {
+    static func options(_ seed: UInt64) -> RunOptions {
+        RunOptions(seed: seed, nodes: 3, duration: .seconds(2))
+    }
+
+    @Test(
+        "the same seed gives the same trace, another seed another",
+        arguments: SimulatedLayer.allCases
+    )
+    func determinism(layer: SimulatedLayer) {
+        let first = layer.run(Self.options(5))
+        let second = layer.run(Self.options(5))
+        #expect(first.violation == nil, "\(first.violation?.description ?? "")")
+        #expect(first.events > 200)
+        #expect(first.traceHash == second.traceHash)
+        #expect(first.traceHash != layer.run(Self.options(6)).traceHash)
+    }
+
+    @Test("the observer of a replay sees every event that the trace counts")
+    func replay() {
+        var seen: UInt64 = 0
+        let report = SimulatedLayer.consensus.run(Self.options(7)) { _ in seen += 1 }
+        #expect(seen == report.events)
+        #expect(report.lastEvents.count == 30)
+    }
+
+    @Test(
+        "every invariant holds in these seeds of consensus",
+        arguments: 1...6 as ClosedRange<UInt64>
+    )
+    func consensus(seed: UInt64) {
+        let report = SimulatedLayer.consensus.run(
+            RunOptions(seed: seed, nodes: nil, duration: .seconds(4))
+        )
+        #expect(report.violation == nil, "\(report.violation?.description ?? "")")
+        #expect(report.figures.writes > 0)
+    }
+
+    @Test("a killed leader is replaced, and the time without one is measured")
+    func failover() throws {
+        var options = RunOptions(seed: 3, nodes: 3)
+        options.failover = .init(kills: 2, conditions: .init())
+        let report = SimulatedLayer.consensus.run(options)
+        #expect(report.violation == nil, "\(report.violation?.description ?? "")")
+        #expect(report.figures.failovers.count == 2)
+        #expect(report.figures.failovers.allSatisfy { $0 < .milliseconds(500) })
+        #expect(report.figures.heals.count == 1)
+    }
+}
