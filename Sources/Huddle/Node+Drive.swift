@@ -83,7 +83,12 @@ extension Node {
     // (4) Drain, (5) send, hand out, arm.
 
     private func endTurn() {
-        guard isDirty else { return }
+        // Handing out events can make a command, such as that a reader is full.
+        for _ in 0..<4 where isDirty { drain() }
+        if isDirty { loop.arm(timers[0], at: loop.turnInstant) }
+    }
+
+    private func drain() {
         isDirty = false
         let now = loop.turnInstant
         let deadline = engine.poll(now: now, into: &outlets)

@@ -39,7 +39,9 @@ extension Node {
             invites[slot] = nil
             tell(.inviteBurned(slot: Int(slot), reason: Self.words(reason)))
         case .message(let message):
-            hub(message.session).deliver(Message(message))
+            if hub(message.session).deliver(Message(message)) {
+                pause(message.session, message.channel, true)
+            }
         case .peer(let node, let change):
             if case .connected(let address) = change { note(address, of: node) }
         case .branchDiscarded(let writes): tell(.writesDiscarded(count: writes.count))
@@ -102,7 +104,20 @@ extension Node {
         on channel: String,
         _ mode: DeliveryMode
     ) -> MailboxSequence<Message> {
-        hub(session).read(channel, mode)
+        hub(session).read(channel, mode) { [weak self] in
+            Task { await self?.makeSpace(session, channel) }
+        }
+    }
+
+    /// A reader has room again: its channel's senders may go on.
+    private func makeSpace(_ session: SessionID, _ channel: String) {
+        guard hubs[session]?.makeSpace(channel) == true else { return }
+        pause(session, channel, false)
+    }
+
+    private func pause(_ session: SessionID, _ channel: String, _ isPaused: Bool) {
+        guard !isStopped else { return }
+        handle(.pauseReading(session, channel: channel, isPaused: isPaused))
     }
 
     func participantChanges(of session: SessionID) -> MailboxSequence<ParticipantChange> {

@@ -135,6 +135,10 @@ public actor Node {
         if case .joined = phase { throw .busy }
         switch await perform({ .join($0, invitation.target) }) {
         case .joined?: return Room(node: self, name: currentRoomName)
+        case .joinFailed(_, .notFound)?:
+            // Whoever named an address wants to hear of that address.
+            guard case .code(_, let address?) = invitation.target else { throw .notFound }
+            throw .unreachable(address: address)
         case .joinFailed(_, let failure)?: throw JoinError(failure)
         default: throw .cancelled
         }

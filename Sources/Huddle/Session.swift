@@ -124,9 +124,8 @@ public final class Session: Identifiable, Sendable {
 
     /// The messages of a channel from now on; the first reader also gets the newest that came before.
     ///
-    /// Each call is a reader of its own. Of the reliable lane it gets every message, and its sequence
-    /// ends if it falls 64 MiB behind, so a gap is never silent. Of the fast lane the oldest
-    /// are dropped beyond 1,024.
+    /// Each call is a reader of its own. Of the reliable lane it gets every message; if it is 4 MiB
+    /// behind, the senders wait. Of the fast lane the oldest are dropped beyond 1,024.
     public func messages(
         on channel: String = "",
         mode: DeliveryMode = .reliable

@@ -15,33 +15,48 @@ final class SessionHub {
         var byteCount = 0
     }
 
-    private var readers: [ChannelKey: [Mailbox<Message>]] = [:]
+    private var readers: [ChannelKey: [Reader]] = [:]
     private var early: [ChannelKey: Early] = [:]
     private var participantReaders: [Mailbox<ParticipantChange>] = []
     private var valueReaders: [Mailbox<ValueChange>] = []
+    /// Reliable channels whose senders were told to wait.
+    private var paused: Set<String> = []
 
     /// Messages of a channel nobody reads yet that are kept (`40-groupactivities.md` D13).
     private static let earlyMessages = 256
     private static let earlyBytes = 1 << 20
     /// Channels nobody reads yet.
     private static let earlyChannels = 64
-    /// Bytes a reader of the reliable lane may be behind before its sequence ends.
-    private static let reliableBytes = 64 << 20
+    /// Bytes a reader of the reliable lane may be behind before the senders wait.
+    private static let reliableBytes = 4 << 20
     /// Messages a reader of the fast lane may be behind before the oldest are dropped.
     private static let fastMessages = 1024
     /// Changes a reader may be behind before the oldest are dropped.
     private static let changes = 4096
 
     /// A new reader of a channel; the first one also gets what came before it.
-    func read(_ channel: String, _ mode: DeliveryMode) -> MailboxSequence<Message> {
+    ///
+    /// `onSpace` is called on the reader's thread when a full reader has room again, or is gone.
+    func read(
+        _ channel: String,
+        _ mode: DeliveryMode,
+        onSpace: @escaping @Sendable () -> Void
+    ) -> MailboxSequence<Message> {
         let key = ChannelKey(name: channel, mode: mode)
         let mailbox: Mailbox<Message> =
             switch mode {
-            case .reliable: Mailbox(.bounded(Self.reliableBytes), cost: { $0.payload.count + 128 })
+            case .reliable:
+                Mailbox(
+                    .bounded(Self.reliableBytes),
+                    cost: { $0.payload.count + 128 },
+                    onSpace: onSpace,
+                    onAbandoned: onSpace
+                )
             case .unreliable: Mailbox(.newest(Self.fastMessages))
             }
-        readers[key, default: []].append(mailbox)
-        if let early = early.removeValue(forKey: key) { mailbox.send(contentsOf: early.messages) }
+        let reader = Reader(mailbox)
+        readers[key, default: []].append(reader)
+        if let early = early.removeValue(forKey: key) { reader.deliver(early.messages) }
         return mailbox.makeSequence()
     }
 
@@ -57,19 +72,27 @@ final class SessionHub {
         return mailbox.makeSequence()
     }
 
-    func deliver(_ message: Message) {
+    /// Hands a message to the channel's readers; `true` if its senders must wait from now on.
+    func deliver(_ message: Message) -> Bool {
         let key = ChannelKey(name: message.channel, mode: message.mode)
-        guard var mailboxes = readers[key] else { return keep(message, key) }
-        mailboxes.removeAll { mailbox in
-            if mailbox.isAbandoned { return true }
-            // A full mailbox ends: a gap in the reliable lane would be worse than an end.
-            guard mailbox.send(message) else {
-                mailbox.finish()
-                return true
-            }
+        guard let all = readers[key] else {
+            keep(message, key)
             return false
         }
-        readers[key] = mailboxes.isEmpty ? nil : mailboxes
+        let live = all.filter { !$0.mailbox.isAbandoned }
+        readers[key] = live.isEmpty ? nil : live
+        for reader in live { reader.deliver([message]) }
+        return live.contains { $0.isFull } && paused.insert(message.channel).inserted
+    }
+
+    /// Hands on what full readers of a reliable channel have room for now; `true` if its senders may
+    /// go on.
+    func makeSpace(_ channel: String) -> Bool {
+        let key = ChannelKey(name: channel, mode: .reliable)
+        let live = (readers[key] ?? []).filter { !$0.mailbox.isAbandoned }
+        readers[key] = live.isEmpty ? nil : live
+        for reader in live { reader.deliver([]) }
+        return !live.contains { $0.isFull } && paused.remove(channel) != nil
     }
 
     func deliver(_ change: ParticipantChange) {
@@ -83,8 +106,8 @@ final class SessionHub {
     }
 
     func finish() {
-        for mailboxes in readers.values {
-            for mailbox in mailboxes { mailbox.finish() }
+        for all in readers.values {
+            for reader in all { reader.mailbox.finish() }
         }
         for mailbox in participantReaders { mailbox.finish() }
         for mailbox in valueReaders { mailbox.finish() }
@@ -104,5 +127,24 @@ final class SessionHub {
             kept.byteCount -= kept.messages.removeFirst().payload.count
         }
         early[key] = kept
+    }
+}
+
+/// One reader of a channel: its mailbox, and what came while that was full.
+private final class Reader {
+    let mailbox: Mailbox<Message>
+    /// Bounded by the windows of the senders, who are told to wait when it begins to fill.
+    private var waiting: [Message] = []
+
+    init(_ mailbox: Mailbox<Message>) {
+        self.mailbox = mailbox
+    }
+
+    var isFull: Bool { !waiting.isEmpty }
+
+    func deliver(_ messages: [Message]) {
+        waiting += messages
+        guard !waiting.isEmpty else { return }
+        waiting.removeFirst(mailbox.send(contentsOf: waiting))
     }
 }

@@ -55,6 +55,7 @@ struct Main {
     }
 
     private static func report(_ failure: Failure, asJSON: Bool) {
+        guard failure.code != "stopped" else { return }
         if asJSON { Terminal.print(failure.json.description) }
         Terminal.log("huddle: \(failure.message)")
         if let hint = failure.hint { Terminal.log("        \(hint)") }

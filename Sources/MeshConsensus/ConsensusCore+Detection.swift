@@ -210,7 +210,10 @@ extension ConsensusCore {
     }
 
     /// How long a promiser waits for INSTALL before it suspects again.
-    var installPatience: Duration { .milliseconds(300) }
+    var installPatience: Duration {
+        let roundTrip = links[promised.proposer]?.timeout ?? .zero
+        return max(.milliseconds(300), roundTrip * 4 + .milliseconds(100))
+    }
 
     /// Probes one random member every 200 ms, so that links are known before they are needed.
     private mutating func randomProbe() {

@@ -101,7 +101,8 @@ extension ConsensusCore {
         if let due = leading?.installResend, now >= due { resendInstall() }
         checkQuorum()
         tickLearners()
-        guard attempt == nil else { return }
+        // On the way into another view: what happens to mine is no concern any more.
+        guard attempt == nil, catchUp?.target == nil else { return }
         var suspects: [UInt64] = []
         for index in 0..<(leading?.progress.count ?? 0) {
             guard let progress = leading?.progress.values[index] else { break }
@@ -112,12 +113,14 @@ extension ConsensusCore {
             }
         }
         guard let leader = leading else { return }
-        let isStuck = promised > view.epoch && now > promisedAt + installPatience
+        // Who has promised another view waits for it first: a view of its own would undo that one.
+        let hasPromisedAway = promised > view.epoch
+        guard !hasPromisedAway || now > promisedAt + installPatience else { return }
         let isOutpromised = leader.progress.values.contains { $0.promised > view.epoch }
         let wantsChange =
             !leader.leaving.isEmpty || !leader.expelled.isEmpty
             || (leader.changeAt.map { now >= $0 } ?? false)
-        guard !suspects.isEmpty || isStuck || isOutpromised || wantsChange else { return }
+        guard !suspects.isEmpty || hasPromisedAway || isOutpromised || wantsChange else { return }
         guard !suspects.isEmpty || mayChangeView else { return }
         changeView(without: suspects)
     }

@@ -14,7 +14,7 @@ struct Cluster {
         var deadline: Instant?
         var timerOrder: UInt64 = 0
         var sequence: UInt64 = 0
-        var open: [UInt64: (ticket: Ticket, at: Instant)] = [:]
+        var open: [UInt64: (ticket: Ticket, at: Instant, level: WriteLevel)] = [:]
         /// Last values, which never fall.
         var promised = Epoch.zero
         var epoch = Epoch.zero
@@ -166,7 +166,7 @@ struct Cluster {
         do {
             let ticket = try nodes[index].consensus.submit(command, now: now)
             nodes[index].sequence = sequence
-            nodes[index].open[sequence] = (ticket, now)
+            nodes[index].open[sequence] = (ticket, now, level)
             drain(index)
             return ticket
         } catch {
@@ -211,6 +211,16 @@ struct Cluster {
             step()
         }
         return now - start
+    }
+
+    /// Runs until all of `indices` are equal and have no open command, looked at every 20 ms.
+    mutating func settle(_ indices: [Int], within limit: Duration = .seconds(3)) -> Bool {
+        let end = now + limit
+        while now < end, failures.isEmpty {
+            if indices.allSatisfy({ nodes[$0].open.isEmpty }), isEqualState(indices) { return true }
+            run(for: .milliseconds(20))
+        }
+        return false
     }
 
     private mutating func step() {
@@ -291,7 +301,7 @@ struct Cluster {
                         origin: Origin(nodes[index].process),
                         sequence: sequence,
                         position: completion.position,
-                        level: .majority,
+                        level: open.level,
                         at: now,
                         latency: now - open.at
                     )

@@ -155,11 +155,8 @@ import Testing
                 took += 1
             }
             #expect(took < 200, "\(cluster.describe(cluster.live)) \(cluster.failures)")
-            let settled = cluster.run(within: .seconds(3)) { cluster in
-                cluster.isEqualState([0, 1, 2, joiner])
-                    && cluster.live.allSatisfy { cluster.nodes[$0].open.isEmpty }
-            }
-            #expect(settled != nil)
+            let isSettled = cluster.settle([0, 1, 2, joiner])
+            #expect(isSettled)
             #expect(cluster.nodes[joiner].consensus.statistics.snapshotsTaken == 1)
             #expect(cluster.failures == [])
         }

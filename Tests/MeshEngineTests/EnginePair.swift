@@ -34,11 +34,15 @@ final class EngineWorld {
     private var flights: [Flight] = []
     private var order = 0
     private let delay: Duration
+    private var chance: SeededGenerator
+    /// The part of datagrams that the network loses.
+    var loss = 0.0
     /// Whether a datagram from one node to another passes.
     var passes: (Int, Int) -> Bool = { _, _ in true }
 
     init(nodes count: Int, seed: UInt64 = 1, delay: Duration = .milliseconds(1)) {
         self.delay = delay
+        chance = SeededGenerator(seed: seed).stream("network")
         for number in 0..<count { addNode(number, seed: seed) }
     }
 
@@ -84,7 +88,7 @@ final class EngineWorld {
     }
 
     private func launch(_ bytes: [UInt8], from: Int, to: Int) {
-        guard passes(from, to) else { return }
+        guard passes(from, to), !chance.happens(loss) else { return }
         order += 1
         flights.append(
             Flight(at: now + delay, order: order, from: nodes[from].address, to: to, bytes: bytes)

@@ -9,8 +9,14 @@ import Testing
 @Suite("Engine")
 struct EngineTests {
     /// A room of `count` nodes: the first founds it, the others come in by code, one after another.
-    private func room(_ count: Int, seed: UInt64 = 1) throws -> EngineWorld {
-        let world = EngineWorld(nodes: count, seed: seed)
+    private func room(
+        _ count: Int,
+        seed: UInt64 = 1,
+        delay: Duration = .milliseconds(1),
+        loss: Double = 0
+    ) throws -> EngineWorld {
+        let world = EngineWorld(nodes: count, seed: seed, delay: delay)
+        world.loss = loss
         world.command(0, .createRoom(1, name: "den"))
         #expect(world.run { world.joined(0, 1) })
         for index in 1..<count { try admit(index, to: world) }
@@ -212,6 +218,41 @@ struct EngineTests {
                 return epochs.count == 1 && world.nodes[0].engine.view?.members.count == 4
             }
         )
+    }
+
+    @Test("a split heals soon over a bad network, too", arguments: 1...5 as ClosedRange<UInt64>)
+    func splitOverBadNetwork(seed: UInt64) throws {
+        let world = try room(4, seed: seed, delay: .milliseconds(20), loss: 0.05)
+        let session = try world.startSession(on: 0, joining: [0, 1, 2, 3])
+        for round in 0..<20 {
+            world.command(
+                round % 4,
+                .submit(
+                    RequestID(500 + round),
+                    .put(key: "key \(round)", value: [UInt8](repeating: 1, count: 200)),
+                    session: session,
+                    level: .majority
+                )
+            )
+            world.run(.milliseconds(50))
+        }
+        world.passes = { from, to in (from < 2) == (to < 2) }
+        world.run(.seconds(3))
+        world.command(
+            3,
+            .submit(900, .put(key: "d", value: [9]), session: session, level: .majority)
+        )
+        world.run(.seconds(1))
+        world.passes = { _, _ in true }
+        let start = world.now
+        #expect(
+            world.run(for: .seconds(20)) {
+                let views = world.nodes.map { $0.engine.status.view }
+                return Set(views.map { $0?.epoch }).count == 1
+                    && views.allSatisfy { $0?.members.count == 4 && $0?.isUsable == true }
+            }
+        )
+        #expect(world.now - start < .seconds(5), "healed after \(world.now - start)")
     }
 
     @Test("who leaves says so: the others shrink at once, and it forgets the room")

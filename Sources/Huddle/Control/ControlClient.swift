@@ -8,6 +8,8 @@ import MeshWire
 package final class ControlClient {
     private let socket: UnixClient
     private var events: [JSON] = []
+    /// Asked now and then during a wait; `true` ends it with a failure of code `stopped`.
+    package var isInterrupted: () -> Bool = { false }
     /// Answers that came while another was waited for.
     private var answers: [Int64: JSON] = [:]
     private var nextID: Int64 = 1
@@ -104,14 +106,18 @@ package final class ControlClient {
 
     /// The next line from the node, or `nil` if none comes before `deadline`.
     private func receiveLine(until deadline: Instant) throws(ControlFailure) -> JSON? {
-        // The shortest wait that the socket's own time-out can tell from "for ever".
-        let left = max(deadline - SystemClock.now(), .microseconds(10))
-        let line: [UInt8]?
-        do {
-            line = try socket.receiveLine(timeout: left)
-        } catch {
-            guard error.isTimeout else { throw Self.closed }
-            return nil
+        var line: [UInt8]?
+        while true {
+            guard !isInterrupted() else { throw ControlFailure("stopped", "stopped") }
+            // At least what the socket's own time-out can tell from "for ever".
+            let left = max(deadline - SystemClock.now(), .microseconds(10))
+            do {
+                line = try socket.receiveLine(timeout: min(left, .milliseconds(100)))
+                break
+            } catch {
+                guard error.isTimeout else { throw Self.closed }
+                guard SystemClock.now() < deadline else { return nil }
+            }
         }
         guard let line else { throw Self.closed }
         do {

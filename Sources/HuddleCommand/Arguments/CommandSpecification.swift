@@ -53,19 +53,23 @@ struct CommandSpecification: Sendable {
     var verbs: [String] = []
     /// Its options, beside those every command has.
     var options: [OptionSpecification] = []
+    /// Whether it talks to a running node, or runs one.
+    var isOfNode = true
     /// Whether everything behind the command's name is handed on unread.
     var isOpaque = false
     /// Runs the command.
     var body: Body
 
-    /// The options every command has.
-    static let commonOptions: [OptionSpecification] = [
-        .flag("--help", "show this help"),
-        .value("--socket", "PATH", "talk to the node of this control socket"),
-    ]
+    /// Its own options, then those every command has.
+    var allOptions: [OptionSpecification] {
+        options + [.flag("--help", "show this help")] + (isOfNode ? [Self.socketOption] : [])
+    }
 
-    /// Its own options, then the common ones.
-    var allOptions: [OptionSpecification] { options + Self.commonOptions }
+    private static let socketOption = OptionSpecification.value(
+        "--socket",
+        "PATH",
+        "the node's control socket, instead of the usual one"
+    )
 }
 
 /// The option that every reporting command has.

@@ -15,6 +15,7 @@ let commandTable: [CommandSpecification] = [
             .value("--fault", "TEXT", "the links' conditions (default 'loss 5% delay 20ms')"),
             .flag("--keep", "keep the nodes' folder, for reading their logs"),
         ],
+        isOfNode: false,
         body: DemoCommand.run
     ),
     CommandSpecification(
@@ -192,6 +193,7 @@ let commandTable: [CommandSpecification] = [
         operands: "[COMMAND]",
         summary: "this text, or a command's",
         operandCount: 0...1,
+        isOfNode: false,
         body: HelpCommand.run
     ),
 ]

@@ -29,6 +29,10 @@ struct Failure: Error, Sendable {
 
     /// The failure that a node answered with.
     init(_ failure: ControlFailure) {
+        guard failure.code != "stopped" else {
+            self.init("stopped", "stopped", exit: Signals.exitCode(Signals.take() ?? 2))
+            return
+        }
         self.init(
             failure.code,
             failure.message,

@@ -36,7 +36,9 @@ extension Invocation {
     func connect() throws(Failure) -> ControlClient {
         let path = try ControlSocketPath.path(self)
         do {
-            return try ControlClient(path: path)
+            let client = try ControlClient(path: path)
+            client.isInterrupted = { Signals.isPending }
+            return client
         } catch {
             throw Failure(error)
         }

@@ -73,6 +73,7 @@ extension ControlServer {
             throw ControlFailure("tooLarge", "a chat line has at most 8192 bytes", exit: 2)
         }
         let session = try await enterChat()
+        await waitForListeners(session)
         let own = await session.localParticipant
         let others = await session.participants.filter { $0.id != own?.id }
         let line = chatLine(node.configuration.displayName, text, isLocal: true)
@@ -95,6 +96,17 @@ extension ControlServer {
             JSON.Member("delivered", names(others.filter { !missed.contains($0.id) })),
             JSON.Member("missed", names(others.filter { missed.contains($0.id) })),
         ]
+    }
+
+    /// Waits until every present member takes part, for at most 2 s: they enter by themselves.
+    private func waitForListeners(_ session: Session) async {
+        for _ in 0..<40 {
+            let listeners = Set(await session.participants.map(\.node))
+            let present = await node.members.filter(\.isPresent).map(\.node)
+            guard !present.allSatisfy(listeners.contains) else { return }
+            // Cancelled means that nobody waits for this any more; the message goes out all the same.
+            try? await Task.sleep(for: .milliseconds(50))
+        }
     }
 
     /// Takes part in the room's chat, which is started if it is not there.

@@ -74,7 +74,9 @@ final class DemoNode {
         if let error = greeting["error"] { throw Failure(ControlFailure(json: error)) }
         port = UInt16(clamping: greeting["port"]?.whole ?? 0)
         do {
-            connection = try ControlClient(path: "\(folder)/run/huddle/node.sock")
+            let client = try ControlClient(path: "\(folder)/run/huddle/node.sock")
+            client.isInterrupted = { Signals.isPending }
+            connection = client
         } catch {
             throw Failure(error)
         }
@@ -102,7 +104,7 @@ final class DemoNode {
             return try control.request(op, members, within: timeout)
         } catch let error as ControlFailure {
             var failure = Failure(error)
-            failure.message = "\(name): \(error.message)"
+            if failure.code != "stopped" { failure.message = "\(name): \(error.message)" }
             throw failure
         } catch let error as Failure {
             throw error

@@ -2,58 +2,62 @@ import Glibc
 import Synchronization
 
 /// The signals that ask the process to end, taken as values instead of interrupting anything.
+///
+/// A handler writes the number into a pipe. Blocking them would not do: the main thread of an
+/// `async` program waits with an empty mask.
 enum Signals {
-    private static let blocked = Atomic(false)
+    /// The writing end of the pipe; a handler may touch nothing but atomics and `write`.
+    private static let entrance = Atomic<Int32>(-1)
+    private static let exit = Atomic<Int32>(-1)
+    private static let count = Atomic<Int>(0)
 
-    /// Holds SIGINT, SIGTERM and SIGHUP back until they are taken, and ignores SIGPIPE.
+    /// Takes SIGINT, SIGTERM and SIGHUP over from here on, and ignores SIGPIPE.
     ///
-    /// Called once, before the first thread is made, so that every thread inherits it.
+    /// Whoever presses Ctrl-C a third time wants out at once, and gets it.
     static func hold() {
         signal(SIGPIPE, SIG_IGN)
-        var set = held
-        _ = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
-        blocked.store(true, ordering: .relaxed)
-    }
-
-    /// Lets the signals interrupt the process again, for commands that have nothing to clean up.
-    static func release() {
-        var set = held
+        var ends: [Int32] = [0, 0]
+        guard unsafe pipe(&ends) == 0 else { return }
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+        // Whoever started us may have blocked them, and a mask is inherited.
+        var set = sigset_t()
+        unsafe sigemptyset(&set)
+        for number in [SIGINT, SIGTERM, SIGHUP] { unsafe sigaddset(&set, number) }
         _ = unsafe pthread_sigmask(SIG_UNBLOCK, &set, nil)
-    }
-
-    /// Takes a held signal, waiting for at most `timeout`; `nil` if none came.
-    static func take(within timeout: Duration = .zero) -> Int32? {
-        var set = held
-        let (seconds, attoseconds) = timeout.components
-        var time = timespec(tv_sec: Int(seconds), tv_nsec: Int(attoseconds / 1_000_000_000))
-        let number = unsafe sigtimedwait(&set, nil, &time)
-        return number > 0 ? number : nil
-    }
-
-    /// The first signal, awaited without holding a thread of the pool.
-    static func next() async -> Int32 {
-        await withCheckedContinuation { continuation in
-            onThread {
-                while true {
-                    if let number = take(within: .seconds(3600)) {
-                        return continuation.resume(returning: number)
-                    }
-                }
+        exit.store(ends[0], ordering: .relaxed)
+        entrance.store(ends[1], ordering: .relaxed)
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            signal(number) { number in
+                let count = Signals.count.add(1, ordering: .relaxed).newValue
+                if count >= 3 { _exit(128 + number) }
+                var byte = UInt8(truncatingIfNeeded: number)
+                _ = unsafe write(Signals.entrance.load(ordering: .relaxed), &byte, 1)
             }
         }
     }
 
+    /// Lets the signals interrupt the process again, for commands that have nothing to clean up.
+    static func release() {
+        for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, SIG_DFL) }
+    }
+
+    /// Takes a signal that came, waiting for at most `timeout`; `nil` if none did.
+    static func take(within timeout: Duration = .zero) -> Int32? {
+        let descriptor = exit.load(ordering: .relaxed)
+        guard waitReadable([descriptor], within: timeout)[0] else { return nil }
+        return readSome(descriptor, limit: 1)?.first.map(Int32.init)
+    }
+
+    /// Whether a signal came that nobody has taken.
+    static var isPending: Bool {
+        waitReadable([exit.load(ordering: .relaxed)], within: .zero)[0]
+    }
+
     /// The exit code of a process that ended because of the signal `number`.
     static func exitCode(_ number: Int32) -> Int32 { 128 + number }
-
-    private static var held: sigset_t {
-        var set = sigset_t()
-        unsafe sigemptyset(&set)
-        unsafe sigaddset(&set, SIGINT)
-        unsafe sigaddset(&set, SIGTERM)
-        unsafe sigaddset(&set, SIGHUP)
-        return set
-    }
 }
 
 /// Runs `body` on a thread of its own, for calls that block.

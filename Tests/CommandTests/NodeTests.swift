@@ -1,0 +1,194 @@
+import Foundation
+import Glibc
+import Testing
+
+/// Real nodes on loopback, driven by the commands as a person would.
+@Suite("A node and its commands", .serialized)
+struct NodeTests {
+    @Test("two people meet by code, chat, share values, leave; every answer has its shape")
+    func meet() throws {
+        let (anna, ben) = (try Home(), try Home())
+        defer {
+            anna.remove()
+            ben.remove()
+        }
+        let up = try anna.run(
+            "up",
+            "--loopback",
+            "--detach",
+            "--name",
+            "anna",
+            "--room",
+            "hall",
+            "--json"
+        )
+        try #require(up.code == 0, "\(up.errors)")
+        #expect(up.json["name"] as? String == "anna")
+        #expect(up.json["room"] as? String == "hall")
+        #expect(up.json["isNew"] as? Bool == true)
+        let pid = try #require(up.json["pid"] as? Int)
+
+        let second = try anna.run("up", "--loopback", "--detach")
+        #expect(second.code == 1)
+        #expect(second.errors.contains("\(pid)"), "\(second.errors)")
+
+        let port = try #require(up.json["port"] as? Int)
+        try #require(
+            try ben.run("up", "--loopback", "--detach", "--name", "ben", "--no-room").code == 0
+        )
+        let taken = try Home()
+        defer { taken.remove() }
+        let inUse = try taken.run("up", "--loopback", "--detach", "--port", "\(port)")
+        #expect(inUse.code == 1)
+        #expect(inUse.errors.contains("UDP port \(port) is in use"), "\(inUse.errors)")
+
+        let alone = try ben.run("chat", "hello")
+        #expect(alone.code == 1)
+        #expect(alone.errors.contains("in no room"))
+
+        let invite = try anna.run("invite", "--json")
+        let code = try #require(invite.json["code"] as? String)
+        let link = try #require(invite.json["link"] as? String)
+        #expect(link.hasPrefix("huddle:?v=1&s="))
+        let joined = try ben.run("join", code, "--at", "127.0.0.1:\(port)", "--json")
+        try #require(joined.code == 0, "\(joined.errors)")
+        #expect(joined.json["room"] as? String == "hall")
+        #expect(joined.json["members"] as? [String] == ["anna"])
+
+        let status = try ben.run("status", "--json").json
+        let room = try #require(status["room"] as? [String: Any])
+        #expect(room["phase"] as? String == "joined")
+        #expect((room["members"] as? [[String: Any]])?.count == 2)
+        #expect(try ben.run("status").output.contains("anna"))
+        let peers = try ben.run("peers", "--json").json["peers"] as? [[String: Any]]
+        #expect(peers?.map { $0["name"] as? String } == ["anna"])
+
+        let chat = try anna.run("chat", "dinner is ready")
+        #expect(chat.code == 0, "\(chat.errors)")
+        #expect(chat.output.contains("delivered to ben"), "\(chat.output)")
+        #expect(try ben.run("chat").output.contains("anna: dinner is ready"))
+        #expect(try ben.run("chat", input: "coming\n").code == 0)
+        #expect(try anna.run("chat").output.contains("ben: coming"))
+
+        try compareAndSet(anna, ben)
+
+        #expect(try ben.run("leave").output.contains("hall"))
+        #expect(try ben.run("status", "--json").json["room"] is NSNull)
+        #expect(try anna.run("down").code == 0)
+        #expect(try anna.run("status").code == 4)
+        #expect(!FileManager.default.fileExists(atPath: anna.socket))
+    }
+
+    private func compareAndSet(_ anna: Home, _ ben: Home) throws {
+        let set = try anna.run("values", "set", "colour", "red", "--json")
+        #expect(set.code == 0, "\(set.errors)")
+        let revision = try #require(set.json["revision"] as? String)
+        #expect(try ben.run("values", "get", "colour").output == "red\n")
+        #expect(try ben.run("values", "set", "colour", "blue", "--if-absent").code == 1)
+        let right = try ben.run("values", "set", "colour", "blue", "--if-revision", revision)
+        #expect(right.code == 0, "\(right.errors)")
+        let stale = try anna.run(
+            "values",
+            "set",
+            "colour",
+            "green",
+            "--if-revision",
+            revision,
+            "--json"
+        )
+        #expect(stale.code == 1)
+        let error = stale.json["error"] as? [String: Any]
+        #expect(error?["code"] as? String == "conflict")
+        #expect((error?["details"] as? [String: Any])?["current"] is String)
+        #expect(try anna.run("values", "list").output.contains("blue"))
+        #expect(try anna.run("values", "delete", "colour", "--expect", "blue").code == 0)
+        #expect(try ben.run("values", "get", "colour").code == 1)
+    }
+
+    @Test("a wrong code is refused without saying more, and the right one still works")
+    func wrongCode() throws {
+        let (anna, ben) = (try Home(), try Home())
+        defer {
+            anna.remove()
+            ben.remove()
+        }
+        let up = try anna.run("up", "--loopback", "--detach", "--room", "hall", "--json")
+        let port = try #require(up.json["port"] as? Int)
+        try #require(try ben.run("up", "--loopback", "--detach", "--no-room").code == 0)
+        let code = try #require(try anna.run("invite", "--json").json["code"] as? String)
+        let wrong = try #require(
+            ["000000", "111111", "ZZZZZZ"].lazy.map { code.prefix(3) + $0 }
+                .first { $0.dropFirst(3) != code.dropFirst(3).prefix(6) }
+        )
+        // One of the 32 check symbols makes it a code.
+        for symbol in "0123456789ABCDEFGHJKMNPQRSTVWXYZ" {
+            let outcome = try ben.run("join", "\(wrong)\(symbol)", "--at", "127.0.0.1:\(port)")
+            guard outcome.code != 2 else { continue }
+            #expect(outcome.code == 1)
+            #expect(outcome.errors.contains("wrong, already used, or expired"), "\(outcome.errors)")
+            break
+        }
+        let right = try ben.run("join", code, "--at", "127.0.0.1:\(port)")
+        #expect(right.code == 0, "\(right.errors)")
+    }
+
+    @Test("a signal ends a node gracefully, with its code and without its socket")
+    func signals() throws {
+        for (number, code) in [(SIGINT, Int32(130)), (SIGTERM, 143)] {
+            let home = try Home()
+            defer { home.remove() }
+            let node = try Program.start(["up", "--loopback", "--room", "hall"], home: home)
+            try waitUntil { FileManager.default.fileExists(atPath: home.socket) }
+            try waitUntil { try home.run("status").output.contains("leader") }
+            node.signal(number)
+            let outcome = node.finish()
+            #expect(outcome.code == code)
+            #expect(outcome.output.contains("new room hall"))
+            #expect(!FileManager.default.fileExists(atPath: home.socket))
+        }
+    }
+
+    @Test("a room is resumed after a restart, with its name")
+    func resume() throws {
+        let home = try Home()
+        defer { home.remove() }
+        try #require(try home.run("up", "--loopback", "--detach", "--room", "hall").code == 0)
+        try waitUntil { try home.run("status").output.contains("huddle.room") }
+        #expect(try home.run("down").code == 0)
+        let again = try home.run("up", "--loopback", "--detach", "--json")
+        #expect(again.code == 0, "\(again.errors)")
+        #expect(again.json["room"] as? String == "hall")
+        #expect(again.json["isNew"] as? Bool == false)
+    }
+
+    @Test("a demo that is stopped leaves no process and no file")
+    func stoppedDemo() throws {
+        let folder = try Home()
+        defer { folder.remove() }
+        let demo = try Program.start(
+            ["demo"],
+            home: folder,
+            prefix: ["/usr/bin/env", "TMPDIR=\(folder.folder)"]
+        )
+        try waitUntil { demoFolders(folder.folder).count == 1 }
+        usleep(1_000_000)
+        demo.signal(SIGINT)
+        let outcome = demo.finish()
+        #expect(outcome.code == 130, "\(outcome.output)\(outcome.errors)")
+        #expect(demoFolders(folder.folder).isEmpty)
+    }
+
+    private func demoFolders(_ folder: String) -> [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return names.filter { $0.hasPrefix("huddle-demo-") }
+    }
+}
+
+/// Waits until `condition` holds, for at most 10 s.
+func waitUntil(_ condition: () throws -> Bool) throws {
+    for _ in 0..<500 {
+        if try condition() { return }
+        usleep(20_000)
+    }
+    Issue.record("it did not happen within 10 s")
+}

@@ -1,0 +1,287 @@
+import Foundation
+import MeshEngine
+import MeshWire
+import Synchronization
+import Testing
+
+@testable import Huddle
+
+/// Nodes of one process on loopback, with homes of their own; no discovery, addresses are given.
+private struct Stage {
+    let folder: String
+
+    init() throws {
+        var template = Array("/tmp/huddle-test-XXXXXX".utf8CString)
+        _ = try #require(mkdtemp(&template))
+        folder = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    func configuration(_ name: String) -> NodeConfiguration {
+        var configuration = NodeConfiguration(
+            name: name,
+            places: Places(below: "\(folder)/\(name)")
+        )
+        configuration.reach = .loopback
+        configuration.isDiscovering = false
+        return configuration
+    }
+
+    func start(_ name: String) async throws -> Node {
+        try await Node.start(configuration(name))
+    }
+
+    func remove() {
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+}
+
+extension Node {
+    fileprivate nonisolated var address: SocketAddress { SocketAddress(127, 0, 0, 1, port: port) }
+
+    /// Joins the room of `host` with a new code of it.
+    fileprivate func join(_ room: Room) async throws -> Room {
+        let invite = try await room.invite()
+        return try await join(try Invitation(invite.code, near: room.node.address))
+    }
+}
+
+@Suite("Node, Room, Session", .serialized)
+struct NodeTests {
+    @Test("a guest joins by code, both talk on both lanes, and the guest leaves")
+    func meet() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let (anna, ben) = (try await stage.start("anna"), try await stage.start("ben"))
+        let hall = try await anna.createRoom(named: "hall")
+        let room = try await ben.join(hall)
+        #expect(await ben.room?.name == "hall" || room.name == "hall")
+        let view = try #require(await room.view)
+        #expect(view.members.count == 2)
+        #expect(view.leader == anna.id)
+
+        let started = try await hall.start("chess")
+        let session = try #require(await room.sessions.first { $0.id == started.id })
+        let own = try await session.join()
+        let inbox = await session.messages(on: "moves")
+        let fast = await session.messages(on: "cursor", mode: .unreliable)
+        try await waitUntil { await started.participants.count == 2 }
+        try await started.send(Array("e4".utf8), on: "moves")
+        try await started.send(Array("e5".utf8), on: "moves")
+        try await started.sendFast([1, 2, 3], on: "cursor", key: 9)
+        var moves = inbox.makeAsyncIterator()
+        #expect(await moves.next()?.payload == Array("e4".utf8))
+        #expect(await moves.next()?.payload == Array("e5".utf8))
+        var cursor = fast.makeAsyncIterator()
+        let point = try #require(await cursor.next())
+        #expect(point.key == 9)
+        #expect(point.payload == [1, 2, 3])
+        #expect(await started.participants.map(\.name).sorted() == ["anna", "ben"])
+        #expect(await session.lead?.node == anna.id)
+        try await started.giveLead(to: own.id)
+        #expect(await started.lead?.id == own.id)
+
+        try await room.leave()
+        #expect(await ben.room == nil)
+        #expect(await moves.next() == nil)
+        try await waitUntil { await started.participants.count == 1 }
+        await ben.stop()
+        await anna.stop()
+    }
+
+    @Test("a message that came before the first reader is kept for it — 40-groupactivities.md D13")
+    func early() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let (anna, ben) = (try await stage.start("anna"), try await stage.start("ben"))
+        let hall = try await anna.createRoom(named: "hall")
+        let room = try await ben.join(hall)
+        let started = try await hall.start("notes")
+        let session = try #require(await room.sessions.first { $0.id == started.id })
+        try await session.join()
+        try await waitUntil { await started.participants.count == 2 }
+        try await started.send([7], on: "early")
+        var inbox = await session.messages(on: "early").makeAsyncIterator()
+        #expect(await inbox.next()?.payload == [7])
+        await ben.stop()
+        await anna.stop()
+    }
+
+    @Test("compare-and-set writes only over what was seen")
+    func values() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let (anna, ben) = (try await stage.start("anna"), try await stage.start("ben"))
+        let hall = try await anna.createRoom(named: "hall")
+        let room = try await ben.join(hall)
+        let first = try await hall.standingSession("room").values
+        let second = try await room.standingSession("room").values
+        let changes = await second.changes()
+        let revision = try await first.set("seat", to: [1], if: .absent)
+        #expect(try await second.current("seat")?.revision == revision)
+        await #expect(throws: ValueError.conflict(current: revision)) {
+            try await second.set("seat", to: [2], if: .absent)
+        }
+        let next = try await second.set("seat", to: [2], if: .revision(revision))
+        await #expect(throws: ValueError.conflict(current: next)) {
+            try await first.set("seat", to: [3], if: .revision(revision))
+        }
+        #expect(Revision(next.description) == next)
+        try await first.delete("seat", if: .value([2]))
+        #expect(try await second.current("seat") == nil)
+        await #expect(throws: ValueError.tooLarge(limit: Limits.valueBytes)) {
+            try await first.set("big", to: Array(repeating: 0, count: Limits.valueBytes + 1))
+        }
+        var seen: [[UInt8]?] = []
+        for await change in changes.prefix(3) { seen.append(change.value?.bytes) }
+        #expect(seen == [[1], [2], nil])
+        await ben.stop()
+        await anna.stop()
+    }
+
+    @Test("a message above the limit is refused with size and limit, and nothing is sent")
+    func tooLarge() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let anna = try await stage.start("anna")
+        let session = try await anna.createRoom(named: "hall").start("big")
+        let payload = [UInt8](repeating: 0, count: Limits.messageBytes + 1)
+        let error = await #expect(throws: MessengerError.self) {
+            try await session.send(payload, on: "big")
+        }
+        guard case .tooLarge(let size, let limit)? = error else {
+            Issue.record("it is \(String(describing: error))")
+            return
+        }
+        #expect(size == payload.count)
+        #expect(limit < payload.count)
+        await #expect(throws: MessengerError.badChannel(limit: 239)) {
+            try await session.send([1], on: String(repeating: "x", count: 240))
+        }
+        await anna.stop()
+        await #expect(throws: MessengerError.sessionInvalidated) { try await session.send([1]) }
+    }
+
+    @Test("a reader that does not read makes the sender wait, and loses nothing")
+    func backPressure() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let (anna, ben) = (try await stage.start("anna"), try await stage.start("ben"))
+        let hall = try await anna.createRoom(named: "hall")
+        let room = try await ben.join(hall)
+        let started = try await hall.start("bulk")
+        let session = try #require(await room.sessions.first { $0.id == started.id })
+        try await session.join()
+        try await waitUntil { await started.participants.count == 2 }
+        let inbox = await session.messages(on: "bulk")
+        let accepted = Mutex(0)
+        let count = 400
+        let sender = Task {
+            for number in 0..<count {
+                var payload = [UInt8](repeating: 0, count: 64 << 10)
+                payload[0] = UInt8(number & 255)
+                try await started.send(payload, on: "bulk", confirm: .accepted)
+                accepted.withLock { $0 += 1 }
+            }
+        }
+        try await Task.sleep(for: .milliseconds(1500))
+        // 25 MiB do not fit the reader's 4, the windows and the sender's 8.
+        #expect(accepted.withLock { $0 } < count)
+        var received = 0
+        for await message in inbox {
+            #expect(message.payload[0] == UInt8(received & 255))
+            received += 1
+            if received == count { break }
+        }
+        #expect(received == count)
+        try await sender.value
+        await ben.stop()
+        await anna.stop()
+    }
+
+    @Test("a wrong code is not confirmed, and the right one still works")
+    func wrongCode() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let (anna, ben) = (try await stage.start("anna"), try await stage.start("ben"))
+        let hall = try await anna.createRoom(named: "hall")
+        let invite = try await hall.invite()
+        #expect(throws: JoinError.mistyped) { try Invitation("00-0000001") }
+        let guess = try #require(
+            "0123456789ABCDEFGHJKMNPQRSTVWXYZ".lazy.compactMap { symbol -> Invitation? in
+                let text = "\(invite.code.prefix(3))000000\(symbol)"
+                return text == invite.code ? nil : try? Invitation(text, near: anna.address)
+            }.first
+        )
+        await #expect(throws: JoinError.unconfirmed) { try await ben.join(guess) }
+        _ = try await ben.join(try Invitation(invite.code, near: anna.address))
+        #expect(await ben.room != nil)
+        await #expect(throws: JoinError.busy) {
+            try await ben.join(try Invitation(invite.code, near: anna.address))
+        }
+        await ben.stop()
+        await anna.stop()
+    }
+
+    @Test("nobody at the address is said, with the address")
+    func unreachable() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        var configuration = stage.configuration("ben")
+        configuration.adapt = { $0.joinTimeout = .milliseconds(700) }
+        let ben = try await Node.start(configuration)
+        // Port 9 is "discard": nobody answers there.
+        let nobody = SocketAddress(127, 0, 0, 1, port: 9)
+        await #expect(throws: JoinError.unreachable(address: nobody)) {
+            try await ben.join(try Invitation("07-4K9QXMC", near: nobody))
+        }
+        await ben.stop()
+    }
+
+    @Test("a port in use, a second instance and an open key file each say so")
+    func refusals() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let anna = try await stage.start("anna")
+        let second = await #expect(throws: HuddleError.self) { try await stage.start("anna") }
+        #expect(second?.kind == .identityInUse)
+        #expect(second?.description.contains("\(getpid())") == true)
+        var configuration = stage.configuration("ben")
+        configuration.port = anna.port
+        let taken = await #expect(throws: HuddleError.self) { try await Node.start(configuration) }
+        #expect(taken?.kind == .portInUse)
+        #expect(taken?.description.contains("\(anna.port)") == true)
+        await anna.stop()
+        chmod(configuration.places.keyFile, 0o640)
+        configuration.port = 0
+        let open = await #expect(throws: HuddleError.self) { try await Node.start(configuration) }
+        #expect(open?.kind == .keyFile)
+        #expect(open?.description.contains("chmod 600") == true)
+    }
+
+    @Test("a node that stops ends every wait and every sequence")
+    func stop() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let anna = try await stage.start("anna")
+        let room = try await anna.createRoom(named: "hall")
+        let session = try await room.start("notes")
+        let inbox = await session.messages()
+        let updates = await room.updates()
+        await anna.stop()
+        await anna.stop()
+        var messages = inbox.makeAsyncIterator()
+        #expect(await messages.next() == nil)
+        for await _ in updates {}
+        await #expect(throws: HuddleError.self) { try await room.invite() }
+        await #expect(throws: HuddleError.self) { try await session.join() }
+    }
+
+    /// Polls until `condition` holds, for at most 5 s.
+    private func waitUntil(_ condition: () async -> Bool) async throws {
+        for _ in 0..<250 {
+            if await condition() { return }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        Issue.record("it did not happen within 5 s")
+    }
+}
