@@ -321,6 +321,7 @@ extension Connection {
         probeCount += 1
         counters.probeTimeouts += 1
         congestion.probeTimedOut(consecutive: probeCount, now: now)
+        abandonFormerSpaces(now: now)
         probesAllowed = probeCount > 3 ? 1 : 2
         isPingOwed = true
         if probe(probesAllowed) { return }
@@ -331,6 +332,21 @@ extension Connection {
             }
         }
         _ = probe(probesAllowed)
+    }
+
+    /// Takes what former keys carried for lost, once a probe is due.
+    ///
+    /// The peer may have dropped those keys and never acknowledge under them; waiting for it would
+    /// keep the deadline in the past and answer every packet with a probe.
+    private mutating func abandonFormerSpaces(now: Instant) {
+        for space in spaces.indices
+        where spaces[space].identifier != currentSpace && spaces[space].inFlightCount > 0 {
+            for place in 0..<spaces[space].sent.count
+            where spaces[space].sent[place].state == .inFlight {
+                declareLost(place, space, now: now)
+            }
+            spaces[space].lossTime = nil
+        }
     }
 
     private mutating func probe(_ count: Int) -> Bool {
