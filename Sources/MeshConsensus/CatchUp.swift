@@ -410,16 +410,17 @@ extension ConsensusCore {
                 mine = outcome.result
             }
             if known.contains(.init(origin: command.origin, sequence: command.sequence)) {
-                if let mine, disputed.count < ConsensusLimits.disputed {
+                if disputed.count < ConsensusLimits.disputed {
                     disputed.append(.init(entry: discarded, result: mine))
                 }
                 continue
             }
             switch origins?.answer(command.origin, command.sequence) ?? .unknown {
             case .unknown: lost.append(discarded)
-            case .expired: break
+            case .expired:
+                if !replica.machine.isSameOutcome(of: command, mine, nil) { lost.append(discarded) }
             case .done(let theirs):
-                if let mine, !replica.machine.isSameOutcome(of: command, mine, theirs.result) {
+                if !replica.machine.isSameOutcome(of: command, mine, theirs.result) {
                     lost.append(discarded)
                 }
             }

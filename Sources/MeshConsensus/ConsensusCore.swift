@@ -3,7 +3,8 @@ import MeshWire
 /// A command that ran on a branch that lost, and that runs again on the one that won.
 struct DisputedEntry: Sendable {
     var entry: DiscardedEntry
-    var result: [UInt8]
+    /// What it gave here; `nil` if its origin had the answer, so that it was trimmed.
+    var result: [UInt8]?
 }
 
 /// The machine behind ``Consensus``, free of generics so that it is compiled once.

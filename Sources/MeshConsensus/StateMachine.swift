@@ -15,8 +15,8 @@ package protocol StateMachine: Sendable {
     /// Whether what the first result promised the origin of `command` holds with the second.
     ///
     /// Both branches ran the command and the second's won; if not, the first is reported as
-    /// discarded.
-    func isSameOutcome(of command: Command, _ left: [UInt8], _ right: [UInt8]) -> Bool
+    /// discarded. A result that was trimmed is `nil`: say no if the two might differ.
+    func isSameOutcome(of command: Command, _ left: [UInt8]?, _ right: [UInt8]?) -> Bool
 
     /// The canonical bytes of the state: equal states give equal bytes.
     func snapshot() -> [UInt8]
@@ -27,7 +27,7 @@ package protocol StateMachine: Sendable {
 
 extension StateMachine {
     /// Equal bytes mean the same.
-    package func isSameOutcome(of command: Command, _ left: [UInt8], _ right: [UInt8]) -> Bool {
+    package func isSameOutcome(of command: Command, _ left: [UInt8]?, _ right: [UInt8]?) -> Bool {
         left == right
     }
 }

@@ -124,7 +124,12 @@ extension RoomState: StateMachine {
     ///
     /// Versions and numbers differ from branch to branch; what counts is that nothing was promised
     /// that was then refused. Bytes that are no result are compared as they are.
-    package func isSameOutcome(of command: Command, _ left: [UInt8], _ right: [UInt8]) -> Bool {
+    package func isSameOutcome(of command: Command, _ left: [UInt8]?, _ right: [UInt8]?) -> Bool {
+        guard let left, let right else {
+            // Only what expects something can have been done here and refused there.
+            return command.type != CommandType.compareAndSet.rawValue
+                && command.type != CommandType.delete.rawValue
+        }
         guard let former = try? CommandResult(decoding: left),
             let latter = try? CommandResult(decoding: right)
         else { return left == right }

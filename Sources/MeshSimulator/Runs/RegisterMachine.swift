@@ -87,12 +87,13 @@ package struct RegisterMachine: StateMachine {
 
     package func isSameOutcome(
         of command: MeshConsensus.Command,
-        _ left: [UInt8],
-        _ right: [UInt8]
+        _ left: [UInt8]?,
+        _ right: [UInt8]?
     ) -> Bool {
         guard case .compareAndSet(let expected, _)? = try? Self.operation(command.payload).0 else {
             return true
         }
+        guard let left, let right else { return false }
         func succeeded(_ result: [UInt8]) -> Bool {
             var reader = ByteReader(result.raw)
             return (try? reader.read(UInt64.self)) == expected
