@@ -186,6 +186,9 @@ import Testing
         var ended = checker
         ended.end { $0.receiver == Self.b }
         try ended.finish()
+        var forgiven = checker
+        forgiven.forgive { $0.sender == Self.a }
+        try forgiven.finish()
         try checker.receive(4, on: stream)
         try checker.finish()
         #expect(checker.deliveredCount == 3)
@@ -234,10 +237,10 @@ import Testing
     func bounds() throws {
         let checker = Bounds()
         try checker.check(Self.a, spins: 5)
-        try checker.check(Self.a, datagrams: 100, within: 1)
+        try checker.check(Self.a, stepsInSecond: 1000)
         #expect(throws: Violation.self) { try checker.check(Self.a, spins: Bounds.spins + 1) }
         #expect(throws: Violation.self) {
-            try checker.check(Self.a, datagrams: 10_000_000, within: 2)
+            try checker.check(Self.a, stepsInSecond: Bounds.stepsPerSecond + 1)
         }
     }
 

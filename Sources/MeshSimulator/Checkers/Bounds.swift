@@ -4,10 +4,9 @@ package struct Bounds: Sendable {
 
     /// How often a process may arm a deadline that has passed, in a row.
     package static let spins = 100
-    /// Datagrams a node may send in one second of the world, whatever the load.
-    package static let datagramsPerSecond = 20_000
-    /// Bytes one poll may want to send.
-    package static let batchBytes = 64 << 20
+    /// Steps a node may take in one second of the world under the workload of a run, whose honest
+    /// peak is near a thousand; far more is two nodes that answer each other for ever.
+    package static let stepsPerSecond = 5000
 
     package init() {}
 
@@ -16,8 +15,8 @@ package struct Bounds: Sendable {
         throw Violation(Self.invariant, "\(life) armed a passed deadline \(spins) times in a row")
     }
 
-    package func check(_ life: Life, datagrams: Int, within seconds: Double) throws(Violation) {
-        guard Double(datagrams) > Double(Self.datagramsPerSecond) * max(1, seconds) else { return }
-        throw Violation(Self.invariant, "\(life) sent \(datagrams) datagrams in \(seconds) s")
+    package func check(_ life: Life, stepsInSecond steps: Int) throws(Violation) {
+        guard steps > Self.stepsPerSecond else { return }
+        throw Violation(Self.invariant, "\(life) took \(steps) steps within a second")
     }
 }

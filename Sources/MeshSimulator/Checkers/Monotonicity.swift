@@ -18,6 +18,14 @@ package struct Monotonicity: Sendable {
     package init() {}
 
     package mutating func check(_ seen: Observation) throws(Violation) {
+        guard seen.applied <= seen.commit, seen.commit <= seen.head else {
+            throw Violation(
+                Self.invariant,
+                "\(seen.life) applied \(seen.applied), commit \(seen.commit), head \(seen.head)"
+            )
+        }
+        // A learner has no say yet: it may follow one branch, then another, then found anew.
+        guard seen.role == .member || seen.role == .leader else { return }
         let old = marks[seen.life, default: Marks()]
         let view = seen.view?.epoch ?? .zero
         guard seen.promised >= old.promised else {
@@ -30,15 +38,7 @@ package struct Monotonicity: Sendable {
         guard seen.applied >= old.applied else {
             throw fell(seen, "applied", "\(old.applied)", "\(seen.applied)")
         }
-        guard seen.applied <= seen.commit, seen.commit <= seen.head else {
-            throw Violation(
-                Self.invariant,
-                "\(seen.life) applied \(seen.applied), commit \(seen.commit), head \(seen.head)"
-            )
-        }
-        // A learner holds a view it never promised; a member promised it.
-        let isListed = seen.role == .member || seen.role == .leader
-        guard !isListed || view <= seen.promised else {
+        guard view <= seen.promised else {
             throw Violation(
                 Self.invariant,
                 "\(seen.life) installed \(view) above its promise \(seen.promised)"

@@ -74,6 +74,15 @@ package struct ReliableOrder: Sendable {
         state.missing.removeFirst(place + 1)
     }
 
+    /// A participation ended: what was sent before may arrive or not.
+    package mutating func forgive(where isOver: (Stream) -> Bool) {
+        for stream in streams.keys.sorted() where isOver(stream) {
+            guard var state = streams[stream] else { continue }
+            state.failed.formUnion(state.missing)
+            streams[stream] = state
+        }
+    }
+
     /// Sender or receiver is gone: nothing more is owed.
     package mutating func end(where isOver: (Stream) -> Bool) {
         for stream in streams.keys.sorted() where isOver(stream) {

@@ -117,6 +117,10 @@ extension EngineRun {
         case .participantLeft(_, let participant, let reason):
             if reason == .unobserved { lifecycle.replaceState(of: life) }
             try lifecycle.leave(participant.id, seenBy: life)
+            if lives[participant.process] == life {
+                // This node's own part in the session ended, as when its branch lost a merge.
+                reliable.forgive { $0.sender == life || $0.receiver == life }
+            }
             world.note(
                 "participant of \(lives[participant.process]?.description ?? "?") left: \(reason)",
                 node: life.node

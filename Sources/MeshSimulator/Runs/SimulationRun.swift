@@ -26,6 +26,9 @@ package class SimulationRun<Process: MeshProcess> {
 
     private var agenda: Schedule<Action>
     private var checkers = ConsensusCheckers()
+    /// The second of the world that is counted, and the steps of each node in it.
+    private var second: Int64 = -1
+    private var stepsInSecond: [Int] = []
     private var lastApplied: [Life: Position] = [:]
     private var epochsSeen: Set<Epoch> = []
     /// When a leader crashed, and of which epoch, until a write is accepted by the next.
@@ -145,6 +148,10 @@ package class SimulationRun<Process: MeshProcess> {
         // Nodes that are down come back in half of the runs; else they stay dead for ever.
         let returns = draw.happens(0.5)
         for node in world.nodes where node.process == nil && returns { try restart(node.index) }
+        // A process that stands still is no part of a healed core; it goes on by itself.
+        while world.nodes.contains(where: \.isPaused) {
+            try advance(to: world.time + .milliseconds(20))
+        }
         try converge(within: Self.healLimit, Convergence.invariant)
         let view = core().first?.view?.epoch
         try advance(to: world.time + Self.stability)
@@ -177,6 +184,7 @@ package class SimulationRun<Process: MeshProcess> {
     func check(_ step: Step) throws(Violation) {
         guard let index = step.node, let process = world.nodes[index].process else { return }
         let life = life(index)
+        try count(index)
         for event in step.events { try handle(event, of: life) }
         let applied = process.applied
         let isNew = lastApplied[life] != applied
@@ -186,6 +194,16 @@ package class SimulationRun<Process: MeshProcess> {
             world.note("view \(view.epoch) of \(view.members.count) at \(view.start)", node: index)
         }
         try checkers.check(seen, spins: world.nodes[index].spins)
+    }
+
+    private func count(_ index: Int) throws(Violation) {
+        let now = world.time.nanoseconds / 1_000_000_000
+        if now != second {
+            second = now
+            stepsInSecond = Array(repeating: 0, count: swarm.nodes)
+        }
+        stepsInSecond[index] += 1
+        try Bounds().check(life(index), stepsInSecond: stepsInSecond[index])
     }
 
     /// A write took effect; answers who holds it.
