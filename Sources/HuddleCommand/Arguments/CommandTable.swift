@@ -150,8 +150,10 @@ let commandTable: [CommandSpecification] = [
         operands: "set|clear|list [TEXT]",
         summary: "impair the running node's own links",
         discussion: [
-            "TEXT is a list of words: 'loss 5% delay 20ms jitter 5ms duplicate 1% reorder 2%'. Without "
-                + "--to it holds for every link; --cut makes the given peers unreachable in both directions."
+            "TEXT is a list of words: loss 5%, loss_burst 3, delay 20ms, rtt 40ms, jitter 5ms, duplicate "
+                + "1%, reorder 2%, corrupt 1%, rate 10Mbit/s, queue 25pkt, mtu 1280B, down. Without --to "
+                + "it holds for every link; --cut makes the given peers unreachable in both directions. "
+                + "A peer is a name, a fingerprint or its beginning, an address, or a port."
         ],
         examples: [
             "huddle fault set 'loss 5% delay 20ms'",

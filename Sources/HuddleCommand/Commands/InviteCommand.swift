@@ -29,7 +29,7 @@ enum InviteCommand {
         } else if invocation.has("--code") {
             Terminal.print(code)
         } else {
-            let minutes = (answer["secondsLeft"]?.whole ?? 600) / 60
+            let minutes = ((answer["secondsLeft"]?.whole ?? 600) + 59) / 60
             Terminal.print("On the other machine, within \(minutes) minutes:")
             Terminal.print()
             Terminal.print("    huddle join \(Style.bold(code))")

@@ -17,34 +17,40 @@ enum StatusCommand {
     static func text(_ status: JSON) -> String {
         let node = status["node"] ?? .null
         var lines = [
-            "\(Style.dim("node"))   \(Style.bold(node.shown("name")))  "
+            "\(label("node"))\(Style.bold(node.shown("name")))  "
                 + "\(node.shown("fingerprint").prefix(8))  UDP \(node["port"]?.whole ?? 0)  "
                 + "pid \(node["pid"]?.whole ?? 0)  up \(uptime(node))"
         ]
         guard let room = status["room"], room != .null else {
             lines.append(
-                "\(Style.dim("room"))   in none: 'huddle join CODE', or 'huddle up --room NAME'"
+                "\(label("room"))in none: 'huddle join CODE', or 'huddle up --room NAME'"
             )
             return (lines + faults(status)).joined(separator: "\n")
         }
         let members = room["members"]?.elements ?? []
         let phase = room.shown("phase")
-        var head = "\(Style.dim("room"))   \(Style.bold(room.shown("name")))  "
+        var head = "\(label("room"))\(Style.bold(room.shown("name")))  "
         head += "\(members.count) \(members.count == 1 ? "member" : "members")  "
         head += "view \(room.shown("epoch"))"
         if phase != "joined" { head += "  \(Style.yellow(phase))" }
         if room["isPrimary"]?.flag == false { head += "  \(Style.yellow("not the primary side"))" }
         lines.append(head)
-        for member in members { lines.append("       " + line(member)) }
+        for member in members { lines.append("        " + line(member)) }
         for session in status["sessions"]?.elements ?? [] {
             let participants = session["participants"]?.elements ?? []
+            // The node's own sessions bear its name in front.
+            let activity = session.shown("activity").replacing(
+                "huddle.",
+                with: "",
+                maxReplacements: 1
+            )
             let names = participants.map { $0.shown("name") }.joined(separator: ", ")
-            lines.append("\(Style.dim("session")) \(session.shown("activity"))  \(names)")
+            lines.append("\(label("session"))\(activity)  \(names)")
         }
         let invites = status["invites"]?.elements ?? []
         if !invites.isEmpty {
             let slots = invites.map { $0.text ?? "-" }.joined(separator: ", ")
-            lines.append("\(Style.dim("open"))   invitation \(slots)")
+            lines.append("\(label("open"))invitation \(slots)")
         }
         return (lines + faults(status)).joined(separator: "\n")
     }
@@ -62,14 +68,18 @@ enum StatusCommand {
     }
 
     private static func faults(_ status: JSON) -> [String] {
-        guard let faults = status["faults"], let text = faults["conditions"]?.text else {
-            return []
+        guard let faults = status["faults"] else { return [] }
+        var parts: [String] = []
+        if let text = faults["conditions"]?.text, !text.isEmpty { parts.append(text) }
+        for rule in faults["rules"]?.elements ?? [] {
+            parts.append("\(rule.shown("conditions")) to \(rule.shown("to"))")
         }
         let cuts = (faults["cuts"]?.elements ?? []).compactMap(\.text)
-        var line = "\(Style.red("fault"))  \(text.isEmpty ? "none" : text)"
-        if !cuts.isEmpty { line += "  cut off: \(cuts.joined(separator: ", "))" }
-        return [line]
+        if !cuts.isEmpty { parts.append("cut off: \(cuts.joined(separator: ", "))") }
+        return ["\(Style.red("fault".padded(8)))\(parts.joined(separator: "; "))"]
     }
+
+    private static func label(_ text: String) -> String { Style.dim(text.padded(8)) }
 
     private static func uptime(_ node: JSON) -> String {
         let seconds = node["uptime"]?.whole ?? 0

@@ -19,10 +19,27 @@ final class DemoStage {
         self.keepsFolder = keepsFolder
         let base = environment("TMPDIR") ?? "/tmp"
         // A socket's path has 107 bytes at most: "/huddle-demo-XXXXXX/anna/run/huddle/node.sock".
-        folder = try makeTemporaryDirectory(
-            in: base.utf8.count < 50 ? base : "/tmp",
-            prefix: "huddle-demo-"
-        )
+        let place = base.utf8.count < 50 ? base : "/tmp"
+        Self.removeRemains(in: place)
+        folder = try makeTemporaryDirectory(in: place, prefix: "\(Self.prefix)\(getpid())-")
+    }
+
+    private static let prefix = "huddle-demo-"
+
+    /// Removes the folders of demos that were killed before they could do it themselves.
+    private static func removeRemains(in place: String) {
+        let names: [String]
+        do {
+            names = try FileManager.default.contentsOfDirectory(atPath: place)
+        } catch {
+            return  // what cannot be read has nothing of ours
+        }
+        for name in names where name.hasPrefix(prefix) {
+            let digits = name.dropFirst(prefix.count).prefix { $0 != "-" }
+            guard let pid = Int32(digits), kill(pid, 0) != 0, errno == ESRCH else { continue }
+            // Another user's stays; it is not ours to remove.
+            try? FileManager.default.removeItem(atPath: "\(place)/\(name)")
+        }
     }
 
     /// Starts nodes of these names side by side, and waits until all are ready.
