@@ -192,8 +192,17 @@ extension ControlServer {
                 )
             }
         }
-        do {
-            let room = try await node.join(try Invitation(text, near: near))
+        do throws(JoinError) {
+            let invitation = try Invitation(text, near: near)
+            let unused = await leaveUnusedRoom()
+            let room: Room
+            do throws(JoinError) {
+                room = try await node.join(invitation)
+            } catch {
+                // Nothing is lost by a wrong code: the node has a room of its own again.
+                if let unused { _ = try? await node.createRoom(named: unused) }
+                throw error
+            }
             var names: [JSON] = []
             for member in await room.members where !member.isLocal {
                 names.append(.string(shown(member.name, member.node)))
@@ -204,6 +213,17 @@ extension ControlServer {
         } catch {
             throw ControlFailure(error)
         }
+    }
+
+    /// Leaves the room that `huddle up` made and nobody used, so that a guest need not; its name.
+    ///
+    /// A room somebody else is in, or that holds a value, is never left unasked.
+    private func leaveUnusedRoom() async -> String? {
+        guard let room = await node.room, await room.members.count == 1 else { return nil }
+        for session in await room.sessions where await !session.values.all.isEmpty { return nil }
+        // A failure to leave shows at once, as `alreadyInRoom`.
+        guard (try? await room.leave()) != nil else { return nil }
+        return room.name
     }
 
     private func leaveRoom() async throws(ControlFailure) -> [JSON.Member] {
