@@ -252,6 +252,7 @@ extension Node {
         let room = record?.secret.room
         guard case .left? = await perform({ .leaveRoom($0) }) else { throw abandoned }
         record = nil
+        await saving?.value
         guard let room else { return }
         do {
             try store.delete(room)
@@ -286,12 +287,20 @@ extension Node {
             addresses: record.addresses,
             savedSeconds: SystemClock.unixSeconds()
         )
-        do {
-            try store.save(stored)
-            storeFailure = nil
-        } catch {
-            storeFailure = error.description
+        // The disk may take its time, and this thread keeps the room alive meanwhile.
+        saving = Task.detached { [weak self, store, previous = saving] in
+            await previous?.value
+            do {
+                try store.save(stored)
+                await self?.saved(failure: nil)
+            } catch {
+                await self?.saved(failure: "\(error)")
+            }
         }
+    }
+
+    private func saved(failure: String?) {
+        storeFailure = failure
     }
 
     /// The room stored last, if any.

@@ -60,6 +60,8 @@ public actor Node {
     var invites: [UInt8: OpenInvite] = [:]
 
     var record: MeshEngine.RoomRecord?
+    /// The last write of the room's record, which waits for those before it.
+    var saving: Task<Void, Never>?
     /// Why the room could not be stored, if so.
     package internal(set) var storeFailure: String?
     let store: RoomStore
@@ -151,6 +153,7 @@ public actor Node {
         guard !isStopped else { return }
         isStopped = true
         await sayFarewell()
+        await saving?.value
         stopDriving()
     }
 

@@ -153,7 +153,7 @@ struct NodeTests {
         let home = try Home()
         defer { home.remove() }
         try #require(try home.run("up", "--loopback", "--detach", "--room", "hall").code == 0)
-        try waitUntil { try home.run("status").output.contains("huddle.room") }
+        try waitUntil { try home.run("status").output.contains("session room") }
         #expect(try home.run("down").code == 0)
         let again = try home.run("up", "--loopback", "--detach", "--json")
         #expect(again.code == 0, "\(again.errors)")

@@ -33,7 +33,7 @@ package final class ControlClient {
         }
     }
 
-    /// The descriptor, for a caller that also watches others; see `hasEvents`.
+    /// The descriptor, for a caller that also watches others.
     package var descriptor: Int32 { socket.descriptor }
 
     /// The node's process.
