@@ -18,7 +18,6 @@ enum SimFigures {
         Row(nodes: 3, network: "delay 1ms jitter 1ms", bound: 500),
         Row(nodes: 5, network: "delay 1ms jitter 1ms", bound: 500),
         Row(nodes: 3, network: "delay 1ms jitter 1ms loss 5%", bound: nil),
-        Row(nodes: 5, network: "delay 20ms jitter 5ms loss 5%", bound: nil),
     ]
 
     /// Kills of a leader in each run.

@@ -127,6 +127,7 @@ extension EngineRun {
             )
         case .sessionEnded(_, let reason):
             world.note("session ended: \(reason)", node: life.node)
+            if reason == .unobserved { lifecycle.replaceState(of: life) }
             lifecycle.endSession(seenBy: life)
         case .leadChanged(_, let old, let new, let why):
             world.note(
