@@ -25,6 +25,8 @@ extension EngineRun {
         case .roomPhase(let phase): try note(phase, life)
         case .branchDiscarded(let lost):
             world.note("discarded \(lost.count) writes", node: life.node)
+            // A merge may bring back who had left on the branch that lost.
+            lifecycle.replaceState(of: life)
             for write in lost { discard(write) }
         case .inviteOpened(let request, _), .inviteRefused(let request, _), .left(let request):
             answer(request, event)
