@@ -161,8 +161,9 @@ extension Engine {
             events.append(.joinFailed(request, .notAdmitted))
             events.append(.roomPhase(.none))
         case .resuming(let request, let record, let until) where until <= now:
-            // Nobody who is in the room took us in: we are the room until we meet the others.
-            foundAgain(record, now: now)
+            // Nobody who is in the room took us in: we are the room until we meet the others. Who is
+            // listed already keeps its promises and waits for its view, however late it wakes.
+            if consensus?.role == .joining { foundAgain(record, now: now) }
             membership = .entering(request, record, deadline: now + configuration.admissionTimeout)
         case .none, .searching, .entering, .resuming, .member, .leaving:
             break
