@@ -1,3 +1,4 @@
+package import MeshSession
 package import MeshWire
 
 /// What stands before the application's bytes in every message of a session's lanes.
@@ -7,24 +8,46 @@ package import MeshWire
 /// 1        flags, zero in this version
 /// 2        source: the sender's participant number, a varint
 /// …        target: the receiver's participant number, a varint
+/// …        check u32 of source and of target: the first 4 bytes of their identifiers
 /// …        the application's bytes
 /// ```
 ///
-/// The sender's node comes from the authenticated pair, the session from the channel's name, so the
-/// numbers only tell one participation of a node from the next (`30-consensus.md` §12).
+/// The sender's node comes from the authenticated pair, the session from the channel's name. The
+/// numbers tell one participation of a node from the next (`30-consensus.md` §12), and whether it is
+/// still to come; the checks tell apart the participations that two branches gave one number.
 package struct Envelope: Hashable, Sendable {
-    /// The sender's participant number in the session.
-    package var source: UInt64
-    /// The receiver's participant number; a message to an earlier participation is dropped.
-    package var target: UInt64
+    /// One participation, in short.
+    package struct Name: Hashable, Sendable {
+        /// The participant's number in the session.
+        package var number: UInt64
+        /// The first 4 bytes of its identifier, little-endian.
+        package var check: UInt32
 
-    package init(source: UInt64, target: UInt64) {
+        package init(number: UInt64, check: UInt32) {
+            self.number = number
+            self.check = check
+        }
+
+        package init(_ participant: Participant) {
+            let check = participant.id.bytes.prefix(4).reversed().reduce(0) {
+                $0 << 8 | UInt32($1)
+            }
+            self.init(number: UInt64(participant.number), check: check)
+        }
+    }
+
+    /// Who sent it.
+    package var source: Name
+    /// Whom it is for; a message to another participation of the same node is dropped.
+    package var target: Name
+
+    package init(source: Name, target: Name) {
         self.source = source
         self.target = target
     }
 
     /// The most bytes an envelope takes.
-    package static let maximumBytes = 2 + 8 + 8
+    package static let maximumBytes = 2 + 8 + 8 + 4 + 4
 
     private static let versionAndKind: UInt8 = 0x10
 
@@ -34,8 +57,10 @@ package struct Envelope: Hashable, Sendable {
         guard kind == Self.versionAndKind else { throw .unknownType(kind, at: 0) }
         let flags: UInt8 = try reader.read()
         guard flags == 0 else { throw .reserved(at: 1) }
-        source = try reader.readVariable()
-        target = try reader.readVariable()
+        let sourceNumber = try reader.readVariable()
+        let targetNumber = try reader.readVariable()
+        source = Name(number: sourceNumber, check: try reader.read())
+        target = Name(number: targetNumber, check: try reader.read())
     }
 
     /// The envelope followed by `payload`.
@@ -43,8 +68,10 @@ package struct Envelope: Hashable, Sendable {
         var writer = ByteWriter(capacity: payload.count + Self.maximumBytes)
         writer.write(Self.versionAndKind)
         writer.write(UInt8(0))
-        writer.writeVariable(source)
-        writer.writeVariable(target)
+        writer.writeVariable(source.number)
+        writer.writeVariable(target.number)
+        writer.write(source.check)
+        writer.write(target.check)
         writer.write(payload)
         return writer.bytes
     }

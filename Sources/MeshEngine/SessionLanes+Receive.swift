@@ -135,16 +135,20 @@ extension SessionLanes {
         guard let session = room.session(held.name.session) else { return false }
         guard let target = session.participant(of: local) else {
             // Our own join may not be applied yet; an older participation never comes back.
-            return envelope.target >= UInt64(session.nextNumber) ? false : drop(\.misdirected)
+            return envelope.target.number >= UInt64(session.nextNumber)
+                ? false : drop(\.misdirected)
         }
-        guard envelope.target == UInt64(target.number) else {
-            return envelope.target > UInt64(target.number) ? false : drop(\.misdirected)
+        guard envelope.target.number == UInt64(target.number) else {
+            let isToCome = envelope.target.number > UInt64(target.number)
+            return isToCome ? false : drop(\.misdirected)
         }
-        guard envelope.source < UInt64(session.nextNumber) else { return false }
-        guard let number = UInt32(exactly: envelope.source),
-            let source = session.participant(number: number)
+        // Another branch gave the number to another participation of this node, which is over.
+        guard envelope.target == Envelope.Name(target) else { return drop(\.misdirected) }
+        guard envelope.source.number < UInt64(session.nextNumber) else { return false }
+        guard let number = UInt32(exactly: envelope.source.number),
+            let source = session.participant(number: number),
+            envelope.source == Envelope.Name(source)
         else { return isTogether ? drop(\.misdirected) : false }
-        // On another branch the same number may be somebody else's.
         guard source.process.nodeID == nodeID else { return isTogether ? drop(\.forged) : false }
         statistics.delivered += 1
         let payload = Array(held.bytes.dropFirst(reader.offset))

@@ -54,8 +54,8 @@ extension SessionLanes {
                 continue
             }
             let envelope = Envelope(
-                source: UInt64(sender.number),
-                target: UInt64(participant.number)
+                source: Envelope.Name(sender),
+                target: Envelope.Name(participant)
             )
             let waiting = Waiting(
                 delivery: delivery,

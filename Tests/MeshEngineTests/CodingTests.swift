@@ -6,9 +6,12 @@ import Testing
 struct CodingTests {
     @Test("an envelope comes back with its payload")
     func envelope() throws {
-        let envelope = Envelope(source: 7, target: 70_000)
+        let envelope = Envelope(
+            source: Envelope.Name(number: 7, check: 0x0403_0201),
+            target: Envelope.Name(number: 70_000, check: 8)
+        )
         let bytes = envelope.encode([1, 2, 3])
-        #expect(bytes == [0x10, 0, 7, 0x80, 0x01, 0x11, 0x70, 1, 2, 3])
+        #expect(bytes == [0x10, 0, 7, 0x80, 0x01, 0x11, 0x70, 1, 2, 3, 4, 8, 0, 0, 0, 1, 2, 3])
         var reader = ByteReader(bytes.raw)
         let read = try Envelope(reading: &reader)
         #expect(read == envelope)
@@ -28,6 +31,7 @@ struct CodingTests {
         Row(bytes: [0x11, 0, 1, 1], error: .unknownType(0x11, at: 0), because: "a later kind"),
         Row(bytes: [0x10, 1, 1, 1], error: .reserved(at: 1), because: "a flag of a later version"),
         Row(bytes: [0x10, 0, 1], error: .truncated(at: 3), because: "no target"),
+        Row(bytes: [0x10, 0, 1, 1, 9, 9, 9], error: .truncated(at: 4), because: "half a check"),
         Row(bytes: [0x10, 0, 0x40, 1, 1], error: .overlongInteger(at: 2), because: "a long form"),
     ]
 

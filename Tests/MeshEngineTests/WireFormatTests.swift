@@ -131,7 +131,10 @@ struct WireFormatTests {
                     address: SocketAddress(192, 168, 0, 7, port: 18_518)
                 )
             ]).encoded
-        vectors["envelope"] = Envelope(source: 2, target: 300).encode(Array("hi".utf8))
+        vectors["envelope"] = Envelope(
+            source: Envelope.Name(number: 2, check: 0x0403_0201),
+            target: Envelope.Name(number: 300, check: 8)
+        ).encode(Array("hi".utf8))
         return vectors
     }()
 
