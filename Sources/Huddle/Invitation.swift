@@ -2,7 +2,7 @@ import MeshCrypto
 package import MeshEngine
 public import MeshWire
 
-/// What opens a room to a guest: a short code, a link, or a member's address.
+/// What opens a room to a guest: a short code or a link.
 public struct Invitation: Sendable {
     package let target: JoinTarget
 
@@ -10,7 +10,7 @@ public struct Invitation: Sendable {
         self.target = target
     }
 
-    /// The invitation that `text` writes: `07-4K9QXMC`, `huddle:?v=1&…` or `192.168.1.20:41002`.
+    /// The invitation that `text` writes: `07-4K9QXMC` or `huddle:?v=1&…`.
     ///
     /// Throws ``JoinError/mistyped`` if it is none of these; a code with a typing error dies here, sends
     /// nothing and costs no guess. `near` is an address to ask besides what discovery finds.
@@ -18,8 +18,6 @@ public struct Invitation: Sendable {
         if text.hasPrefix("huddle:") {
             guard let link = InviteLink(text) else { throw .mistyped }
             target = .link(link)
-        } else if let address = SocketAddress(text) {
-            target = .address(address)
         } else {
             guard let code = InviteCode(text) else { throw .mistyped }
             target = .code(code, near: near)

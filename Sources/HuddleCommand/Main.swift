@@ -5,9 +5,10 @@ import Huddle
 struct Main {
     @MainActor
     static func main() async {
-        Signals.hold()
-        Hardening.apply()
         let words = Array(CommandLine.arguments.dropFirst())
+        // A simulation leaves nothing behind, so a signal may end it where it stands.
+        if words.first != "sim" { Signals.hold() }
+        Hardening.apply()
         let code = await run(words)
         exitProcess(code)
     }

@@ -261,14 +261,17 @@ struct SourceRate: Sendable {
             total = 0
             counts.removeAll(keepingCapacity: true)
         }
-        total += 1
-        guard total <= Self.perSecond else { return false }
+        guard total < Self.perSecond else { return false }
         // On loopback processes share an address, so the port tells them apart.
         let name = source.isLoopback ? source : source.with(port: 0)
         if let index = counts.firstIndex(where: { $0.address == name }) {
+            // A loud source spends its own share only.
+            guard counts[index].count < Self.perSource else { return false }
             counts[index].count += 1
-            return counts[index].count <= Self.perSource
+            total += 1
+            return true
         }
+        total += 1
         // Beyond the table's size the total alone bounds.
         if counts.count < Self.sources { counts.append((name, 1)) }
         return true

@@ -158,6 +158,9 @@ extension Engine {
         for change in changes {
             events.append(.room(change))
             upkeep.note(change, grace: configuration.grace, now: now)
+            if case .sessionEnded(let session, _) = change {
+                lanes.sessionEnded(session, endpoint: &endpoint, now: now)
+            }
             if case .participantLeft(_, let participant, _) = change {
                 lanes.participantLeft(participant.id, endpoint: &endpoint, now: now)
             }

@@ -75,6 +75,9 @@ extension Engine {
 
     // MARK: Looking
 
+    /// The silence on a pair after which a beacon of its peer says that the pair is dead.
+    private static let deafness: Duration = .milliseconds(4500)
+
     /// Follows what discovery heard.
     mutating func follow(_ hint: DiscoveryHint, now: Instant) {
         switch hint {
@@ -83,7 +86,15 @@ extension Engine {
             let known = knownNodes.first {
                 discovery.reference(of: $0) == reference
             }
-            if let known, let link = link(known), link.address == address { return }
+            if let known, let link = link(known), link.address == address {
+                // It lives, and says nothing on its pair: its keys are gone. The endpoint shakes
+                // hands anew as soon as the silence is long enough to be sure.
+                let heard = endpoint.lastHeard(of: known) ?? now
+                if now - heard > Self.deafness {
+                    _ = endpoint.dial(.member(address: address, expected: known), now: now)
+                }
+                return
+            }
             let delay = known.map { patience(towards: $0) } ?? .zero
             contacts.note(
                 address,
@@ -309,8 +320,15 @@ extension Engine {
             membership = .none
             events.append(.left(request))
             events.append(.roomPhase(.none))
-        case .entering(_, let record, _), .resuming(_, let record, _), .member(let record),
-            .leaving(_, let record):
+        case .leaving(let former, let record):
+            // The first caller hears now that the node goes; the room is forgotten once for both.
+            events.append(.left(former))
+            membership = .leaving(request, record)
+        case .entering(let joining, let record, _), .resuming(let joining, let record, _):
+            events.append(.joinFailed(joining, .notFound))
+            membership = .leaving(request, record)
+            consensus?.leave(now: now)
+        case .member(let record):
             membership = .leaving(request, record)
             consensus?.leave(now: now)
         }
@@ -336,8 +354,12 @@ extension Engine {
     }
 
     private mutating func forgetRoom(now: Instant) {
-        for request in operations.abandon() {
-            events.append(.completed(request, .failure(.notJoined)))
+        for (request, isRead) in operations.abandon() {
+            events.append(
+                isRead
+                    ? .readReady(request, .failure(.notJoined))
+                    : .completed(request, .failure(.notJoined))
+            )
         }
         endpoint.closeInvites(now: now)
         endpoint.closeAll(reason: .leaving, now: now)

@@ -89,7 +89,10 @@ extension Engine {
             upkeep.directoryTold()
             tellDirectory(now: now)
             if case .member(var record) = membership {
-                record.addresses = links.prefix(Limits.members).map(\.address)
+                // Who is gone may come back: its address is worth keeping behind those of today.
+                let present = links.map(\.address)
+                let former = record.addresses.filter { !present.contains($0) }
+                record.addresses = Array((present + former).prefix(Limits.members))
                 membership = .member(record)
                 events.append(.roomRecord(record))
             }

@@ -108,7 +108,9 @@ package struct Engine: ~Copyable {
         outlets.events.append(contentsOf: events)
         events.removeAll(keepingCapacity: true)
         let others = [
-            discovery.deadline(announcing: announcement), contacts.deadline, lanes.deadline,
+            discovery.deadline(announcing: announcement), lanes.deadline,
+            // Outside a room nobody is dialed, so nothing is due.
+            membership.record == nil ? nil : contacts.deadline,
             membership.deadline, upkeep.deadline,
         ]
         return others.reduce(deadline, earliest)

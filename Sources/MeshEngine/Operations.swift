@@ -60,13 +60,19 @@ struct Operations: Sendable {
         }
     }
 
-    /// Gives up everything, when the room is left; the requests that waited.
-    mutating func abandon() -> [RequestID] {
+    /// Gives up everything, when the room is left; the requests that waited and what for.
+    mutating func abandon() -> [(request: RequestID, isRead: Bool)] {
+        // order: only looked up, below in the order of the requests
+        let reads = Set(
+            operations.values.compactMap { operation in
+                if case .read(let request) = operation { request } else { nil }
+            }
+        )
         defer {
             operations = [:]
             unanswered = []
             waiting = []
         }
-        return waiting
+        return waiting.map { ($0, reads.contains($0)) }
     }
 }

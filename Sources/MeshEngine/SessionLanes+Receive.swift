@@ -140,10 +140,13 @@ extension SessionLanes {
         }
         guard envelope.target.number == UInt64(target.number) else {
             let isToCome = envelope.target.number > UInt64(target.number)
-            return isToCome ? false : drop(\.misdirected)
+            return isToCome || !isTogether ? false : drop(\.misdirected)
         }
-        // Another branch gave the number to another participation of this node, which is over.
-        guard envelope.target == Envelope.Name(target) else { return drop(\.misdirected) }
+        // Another branch gave the number to another participation of this node; the merge decides
+        // which one stays.
+        guard envelope.target == Envelope.Name(target) else {
+            return isTogether ? drop(\.misdirected) : false
+        }
         guard envelope.source.number < UInt64(session.nextNumber) else { return false }
         guard let number = UInt32(exactly: envelope.source.number),
             let source = session.participant(number: number),

@@ -243,6 +243,22 @@ extension SessionLanes {
         withdraw(.left, endpoint: &endpoint, now: now) { $0.participant == participant }
     }
 
+    /// A session is over: its channels are closed, so that their numbers do not run out.
+    mutating func sessionEnded(_ session: SessionID, endpoint: inout Endpoint, now: Instant) {
+        paused = paused.filter { $0.session != session }
+        for index in peers.indices {
+            let over = peers[index].channels.filter { $0.key.name.session == session }
+            // order: by number, so that the CHANNEL_CLOSE frames leave in one order everywhere
+            for channel in over.values.sorted() {
+                endpoint.closeChannel(channel, to: peers[index].nodeID, now: now)
+            }
+            withPeer(at: index) { peer in
+                peer.channels = peer.channels.filter { $0.key.name.session != session }
+                peer.incoming.removeAll { $0.name.session == session }
+            }
+        }
+    }
+
     private mutating func withdraw(
         _ reason: SendFailure,
         endpoint: inout Endpoint,

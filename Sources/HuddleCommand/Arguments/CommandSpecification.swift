@@ -39,7 +39,7 @@ struct CommandSpecification: Sendable {
 
     /// The word that names the command.
     var name: String
-    /// The operands in usage texts, such as `CODE|LINK|ADDRESS`.
+    /// The operands in usage texts, such as `CODE|LINK`.
     var operands = ""
     /// What the command does, in half a line.
     var summary: String

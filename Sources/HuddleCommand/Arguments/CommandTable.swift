@@ -62,7 +62,7 @@ let commandTable: [CommandSpecification] = [
     ),
     CommandSpecification(
         name: "join",
-        operands: "CODE|LINK|ADDRESS",
+        operands: "CODE|LINK",
         summary: "enter a room with a code or a link",
         discussion: [
             "A code works on the local network without any address; --at gives one where multicast "

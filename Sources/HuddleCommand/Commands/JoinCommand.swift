@@ -1,7 +1,7 @@
 import Glibc
 import Huddle
 
-/// `huddle join`: enters a room with a code, a link or an address.
+/// `huddle join`: enters a room with a code or a link.
 enum JoinCommand {
     @MainActor
     static func run(_ invocation: Invocation) async throws(Failure) -> Int32 {
@@ -73,7 +73,7 @@ enum JoinCommand {
 
     private static func prompt() throws(Failure) -> String {
         guard Terminal.isInteractive else {
-            throw .usage("'huddle join' needs CODE, LINK or ADDRESS", command: "join")
+            throw .usage("'huddle join' needs CODE or LINK", command: "join")
         }
         Terminal.show("code or link: ")
         Signals.release()

@@ -76,6 +76,9 @@ enum UpCommand {
             server = try ControlServer(node: node, path: path) { ending.end(ExitCode.success) }
             try await server.start()
             greeting = try await enterRoom(invocation, node)
+            if greeting.isNew, !invocation.has("--room"), let room = greeting.room {
+                await server.noteUnused(room: room)
+            }
         } catch {
             await node.stop()
             throw error

@@ -190,7 +190,9 @@ extension ControlServer {
                 ]
                 publish("invites", ControlMessage.event("inviteBurned", members))
             case .view(let view): await publishView(view)
-            case .left: chat.session = nil
+            case .left:
+                // What was said there stays there.
+                chat = ChatRoom()
             default: break
             }
             await followChat()

@@ -199,8 +199,10 @@ extension ControlServer {
             do throws(JoinError) {
                 room = try await node.join(invitation)
             } catch {
-                // Nothing is lost by a wrong code: the node has a room of its own again.
-                if let unused { _ = try? await node.createRoom(named: unused) }
+                // As after 'up': the room that was left held nothing and nobody.
+                if let unused {
+                    unusedRoom = try? await node.createRoom(named: unused).name
+                }
                 throw error
             }
             var names: [JSON] = []
@@ -215,15 +217,19 @@ extension ControlServer {
         }
     }
 
-    /// Leaves the room that `huddle up` made and nobody used, so that a guest need not; its name.
+    /// Leaves the room that `huddle up` just made and nobody used, so that a guest need not; its name.
     ///
-    /// A room somebody else is in, or that holds a value, is never left unasked.
+    /// A room that was resumed, that somebody entered or was invited to, or that holds a value, is
+    /// never left unasked.
     private func leaveUnusedRoom() async -> String? {
-        guard let room = await node.room, await room.members.count == 1 else { return nil }
+        guard let made = unusedRoom, let room = await node.room, room.name == made,
+            await room.view?.epoch.counter == 1, await node.status.openInvites == 0
+        else { return nil }
         for session in await room.sessions where await !session.values.all.isEmpty { return nil }
         // A failure to leave shows at once, as `alreadyInRoom`.
         guard (try? await room.leave()) != nil else { return nil }
-        return room.name
+        unusedRoom = nil
+        return made
     }
 
     private func leaveRoom() async throws(ControlFailure) -> [JSON.Member] {

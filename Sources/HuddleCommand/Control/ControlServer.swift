@@ -16,6 +16,8 @@ actor ControlServer {
     var readers: [ReaderKey: MessageCollector] = [:]
     var chat: ChatRoom
     var watches: [Task<Void, Never>] = []
+    /// The room that `huddle up` made because there was none, until it gives way to an invitation.
+    var unusedRoom: String?
     let started: Instant
     /// Called when somebody asks the node to stop.
     let onDown: @Sendable () -> Void
@@ -36,6 +38,11 @@ actor ControlServer {
         } catch {
             throw Failure("controlSocket", error.description)
         }
+    }
+
+    /// Notes that the node's room was just made and is nobody's yet.
+    func noteUnused(room: String) {
+        unusedRoom = room
     }
 
     /// Begins to accept.
