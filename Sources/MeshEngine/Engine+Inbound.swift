@@ -63,7 +63,7 @@ extension Engine {
                 from: peer,
                 local: process,
                 room: room,
-                isTogether: view.map { isTogether($0, peer) } ?? false,
+                isTogether: companions.contains(peer),
                 endpoint: &endpoint,
                 now: now
             )
@@ -165,21 +165,22 @@ extension Engine {
                 lanes.participantLeft(participant.id, endpoint: &endpoint, now: now)
             }
         }
-        let view = view
-        let links = links
+        let companions = companions
         lanes.release(
             local: process,
             room: room,
-            isTogether: { peer in
-                links.contains { $0.process.nodeID == peer && view?.contains($0.process) == true }
-            },
+            isTogether: { companions.contains($0) },
             endpoint: &endpoint
         )
     }
 
-    /// Whether the process behind the pair with `peer` is in `view`.
-    func isTogether(_ view: View, _ peer: NodeID) -> Bool {
-        link(peer).map { view.contains($0.process) } ?? false
+    /// The connected nodes that follow the branch this node's state shows: those of a view whose own
+    /// entry is applied. Until then the state may be that of a branch that lost.
+    var companions: [NodeID] {
+        guard let consensus, let view = consensus.view, consensus.applied.epoch >= view.epoch else {
+            return []
+        }
+        return links.filter { view.contains($0.process) }.map(\.process.nodeID)
     }
 }
 

@@ -126,13 +126,10 @@ package struct Engine: ~Copyable {
         }
         endpoint.advance(to: now)
         consensus?.advance(to: now)
-        let view = view
-        let links = links
+        let companions = companions
         lanes.advance(
             to: now,
-            isTogether: { peer in
-                links.contains { $0.process.nodeID == peer && view?.contains($0.process) == true }
-            },
+            isTogether: { companions.contains($0) },
             endpoint: &endpoint
         )
         advanceMembership(to: now)
