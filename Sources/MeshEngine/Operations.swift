@@ -62,8 +62,8 @@ struct Operations: Sendable {
 
     /// Gives up everything, when the room is left; the requests that waited and what for.
     mutating func abandon() -> [(request: RequestID, isRead: Bool)] {
-        // order: only looked up, below in the order of the requests
         let reads = Set(
+            // order: only looked up, below in the order of the requests
             operations.values.compactMap { operation in
                 if case .read(let request) = operation { request } else { nil }
             }
