@@ -65,6 +65,11 @@ package struct ParticipantLifecycle: Sendable {
         phases = phases.filter { $0.key.observer != observer }
     }
 
+    /// Whether the observer has seen this participant leave; one still to join is something else.
+    package func isOver(_ participant: ParticipantID, for observer: Life) -> Bool {
+        phases[Sight(observer: observer, participant: participant)] == .left
+    }
+
     package func receive(
         from participant: ParticipantID,
         at observer: Life

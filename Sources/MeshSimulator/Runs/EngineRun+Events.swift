@@ -119,10 +119,7 @@ extension EngineRun {
         case .participantLeft(_, let participant, let reason):
             if reason == .unobserved { lifecycle.replaceState(of: life) }
             try lifecycle.leave(participant.id, seenBy: life)
-            if lives[participant.process] == life {
-                // This node's own part in the session ended, as when its branch lost a merge.
-                reliable.forgive { $0.sender == life || $0.receiver == life }
-            }
+            if lives[participant.process] == life { endParticipation(of: life) }
             world.note(
                 "participant of \(lives[participant.process]?.description ?? "?") left: \(reason)",
                 node: life.node
@@ -131,6 +128,7 @@ extension EngineRun {
             world.note("session ended: \(reason)", node: life.node)
             if reason == .unobserved { lifecycle.replaceState(of: life) }
             lifecycle.endSession(seenBy: life)
+            endParticipation(of: life)
         case .leadChanged(_, let old, let new, let why):
             world.note(
                 "lead \(old?.description ?? "nobody") -> \(new?.description ?? "nobody") \(why)",
@@ -141,6 +139,12 @@ extension EngineRun {
             .participantBack, .leadModeChanged, .valueChanged, .upgradeNeeded:
             break
         }
+    }
+
+    /// A node's own part in the session is over, as it knows itself: by the room's log, or because
+    /// its branch lost a merge.
+    private func endParticipation(of life: Life) {
+        reliable.forgive { $0.sender == life || $0.receiver == life }
     }
 
     private func note(_ phase: RoomPhase, _ life: Life) throws(Violation) {

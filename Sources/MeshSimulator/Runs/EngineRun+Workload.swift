@@ -79,8 +79,10 @@ extension EngineRun {
             receivers[participant.id] = life
             let stream = stream(to: life, from: message.sender, channel)
             reliable.send(number, on: stream)
-            // To a life that is over nothing is owed.
+            // To a life that is over nothing is owed, nor to a participation that its node knows to
+            // be over while the sender does not yet.
             if !isAlive(life) { reliable.end { $0 == stream } }
+            if lifecycle.isOver(participant.id, for: life) { reliable.fail(number, on: stream) }
         }
         var outbound = OutboundMessage(
             session: session,
