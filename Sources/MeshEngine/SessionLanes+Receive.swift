@@ -43,7 +43,7 @@ extension SessionLanes {
             statistics.heldTooLong += 1
             return
         }
-        let kept = withPeer(at: index) { $0.held.append(held, byteCount: held.bytes.count) }
+        let kept = withPeer(at: index) { $0.held.appendIfFits(held, byteCount: held.bytes.count) }
         if !kept { statistics.heldOverflow += 1 }
         shut(held, at: index, endpoint: &endpoint)
     }
@@ -110,7 +110,7 @@ extension SessionLanes {
             while let first = peers[index].held.first,
                 deliver(first, from: nodeID, local: local, room: room, isTogether: isTogether)
             {
-                withPeer(at: index) { _ = $0.held.removeFirst() }
+                withPeer(at: index) { _ = $0.held.popFirst() }
             }
             open(at: index, endpoint: &endpoint)
         }

@@ -128,7 +128,7 @@ extension SessionLanes {
         }
         let queued = withPeer(at: index) { peer in
             if !peer.isConnected, peer.waitingSince == nil { peer.waitingSince = now }
-            return peer.backlog.append(waiting, byteCount: waiting.bytes.count)
+            return peer.backlog.appendIfFits(waiting, byteCount: waiting.bytes.count)
         }
         if !queued {
             accept(waiting.delivery.request)
@@ -211,7 +211,7 @@ extension SessionLanes {
             } else if !hand(waiting, at: index, endpoint: &endpoint, now: now) {
                 return
             }
-            withPeer(at: index) { _ = $0.backlog.removeFirst() }
+            withPeer(at: index) { _ = $0.backlog.popFirst() }
         }
     }
 

@@ -22,9 +22,9 @@ struct SessionLanes: Sendable {
         /// The node's channels by which reliable messages came, ascending; at most 1,024 by transport.
         var incoming: [Incoming] = []
         /// Messages that wait for the pair or for room in its windows, oldest first.
-        var backlog: BoundedQueue<Waiting>
+        var backlog: Queue<Waiting>
         /// Messages that wait for the room's state, oldest first.
-        var held: BoundedQueue<Held>
+        var held: Queue<Held>
         /// Nothing that waits is dropped before this: the node was in no common view until then.
         var heldFloor = Instant.zero
         /// The node's channels that are shut because of what waits.
@@ -123,7 +123,7 @@ struct SessionLanes: Sendable {
                     peers[index].heldFloor = now + Self.heldTime
                     break
                 }
-                peers[index].held.removeFirst()
+                peers[index].held.popFirst()
                 statistics.heldTooLong += 1
             }
             open(at: index, endpoint: &endpoint)
@@ -142,8 +142,8 @@ struct SessionLanes: Sendable {
         if position < peers.endIndex, peers[position].nodeID == nodeID { return position }
         let peer = Peer(
             nodeID: nodeID,
-            backlog: BoundedQueue(bytes: Self.backlogBytes, count: Self.backlogMessages),
-            held: BoundedQueue(bytes: Self.heldBytes, count: Self.heldMessages)
+            backlog: Queue(countLimit: Self.backlogMessages, byteLimit: Self.backlogBytes),
+            held: Queue(countLimit: Self.heldMessages, byteLimit: Self.heldBytes)
         )
         peers.insert(peer, at: position)
         return position
@@ -176,7 +176,7 @@ struct SessionLanes: Sendable {
     }
 
     private mutating func failBacklog(at index: Int, _ reason: SendFailure) {
-        while let waiting = peers[index].backlog.removeFirst() {
+        while let waiting = peers[index].backlog.popFirst() {
             accept(waiting.delivery.request)
             finish(waiting.delivery, reason)
         }
@@ -226,64 +226,4 @@ package struct LaneStatistics: Hashable, Sendable {
     package var delivered: UInt64 = 0
 
     package init() {}
-}
-
-/// A queue with a bound in elements and in bytes; removal from the front costs O(1) on average.
-struct BoundedQueue<Element: Sendable>: Sendable {
-    private var elements: [(element: Element, byteCount: Int)?] = []
-    private var start = 0
-    private(set) var byteCount = 0
-    private let byteLimit: Int
-    private let countLimit: Int
-
-    init(bytes: Int, count: Int) {
-        byteLimit = bytes
-        countLimit = count
-    }
-
-    var count: Int { elements.count - start }
-    var isEmpty: Bool { count == 0 }
-    var first: Element? { isEmpty ? nil : elements[start]?.element }
-
-    /// Appends unless a bound forbids it; one element of any size fits an empty queue.
-    mutating func append(_ element: Element, byteCount bytes: Int) -> Bool {
-        guard isEmpty || (count < countLimit && byteCount + bytes <= byteLimit) else {
-            return false
-        }
-        elements.append((element, bytes))
-        byteCount += bytes
-        return true
-    }
-
-    @discardableResult
-    mutating func removeFirst() -> Element? {
-        guard !isEmpty, let (element, bytes) = elements[start] else { return nil }
-        elements[start] = nil
-        start += 1
-        byteCount -= bytes
-        if start == elements.count {
-            elements.removeAll(keepingCapacity: true)
-            start = 0
-        } else if start > 64, start > elements.count / 2 {
-            elements.removeFirst(start)
-            start = 0
-        }
-        return element
-    }
-
-    /// Removes what fits `predicate`, in order, and returns it.
-    mutating func removeAll(where predicate: (Element) -> Bool) -> [Element] {
-        var removed: [Element] = []
-        var kept = Self(bytes: byteLimit, count: countLimit)
-        for case (let element, let bytes)? in elements[start...] {
-            if predicate(element) {
-                removed.append(element)
-            } else {
-                kept.elements.append((element, bytes))
-                kept.byteCount += bytes
-            }
-        }
-        self = kept
-        return removed
-    }
 }

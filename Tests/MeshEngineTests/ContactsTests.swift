@@ -87,39 +87,6 @@ struct ContactsTests {
     }
 }
 
-@Suite("Bounded queue")
-struct BoundedQueueTests {
-    @Test("elements leave in order, and the bounds hold in count and in bytes")
-    func bounds() {
-        var queue = BoundedQueue<Int>(bytes: 100, count: 3)
-        var accepted = [
-            queue.append(1, byteCount: 40), queue.append(2, byteCount: 40),
-            queue.append(3, byteCount: 40), queue.append(4, byteCount: 20),
-            queue.append(5, byteCount: 0),
-        ]
-        #expect(accepted == [true, true, false, true, false])
-        #expect(queue.byteCount == 100)
-        var order: [Int] = []
-        while let element = queue.removeFirst() { order.append(element) }
-        #expect(order == [1, 2, 4])
-        #expect(queue.byteCount == 0)
-        accepted = [queue.append(6, byteCount: 1000), queue.append(7, byteCount: 1)]
-        #expect(accepted == [true, false], "one element of any size fits an empty queue")
-    }
-
-    @Test("what is removed from the middle leaves the others in order")
-    func middle() {
-        var queue = BoundedQueue<Int>(bytes: 10_000, count: 1000)
-        for number in 0..<500 { _ = queue.append(number, byteCount: 2) }
-        for _ in 0..<100 { queue.removeFirst() }
-        let removed = queue.removeAll { $0.isMultiple(of: 2) }
-        #expect(removed == Array(stride(from: 100, to: 500, by: 2)))
-        #expect(queue.byteCount == 400)
-        #expect(queue.first == 101)
-        #expect(queue.count == 200)
-    }
-}
-
 @Suite("Rate of discovery")
 struct SourceRateTests {
     @Test("one source is heard 20 times a second, all together 500 times, and others still are")

@@ -25,18 +25,12 @@ extension Connection {
         for range in frame.ranges {
             for news in spaces[space].acknowledged.insert(range) {
                 var place = spaces[space].sent.partition { $0.number >= news.lowerBound }
-                while place < spaces[space].sent.count,
-                    spaces[space].sent[place].number <= news.upperBound
-                {
+                while let packet = spaces[space].sent[place], packet.number <= news.upperBound {
                     defer { place += 1 }
-                    guard spaces[space].sent[place].state != .acknowledged else { continue }
-                    if spaces[space].sent[place].number == largest {
-                        largestTime = spaces[space].sent[place].time
-                    }
+                    guard packet.state != .acknowledged else { continue }
+                    if packet.number == largest { largestTime = packet.time }
                     packets += 1
-                    if spaces[space].sent[place].delivered >= roundEnds {
-                        sample.roundEnded = true
-                    }
+                    if packet.delivered >= roundEnds { sample.roundEnded = true }
                     sample.acknowledgedBytes += acknowledge(place, space, now: now)
                 }
             }
@@ -55,27 +49,23 @@ extension Connection {
 
     /// Notes one packet's arrival and answers with the bytes that left the flight.
     private mutating func acknowledge(_ place: Int, _ space: Int, now: Instant) -> Int {
-        let wasLost = spaces[space].sent[place].state == .lost
-        let bytes = spaces[space].sent[place].byteCount
-        if wasLost {
-            lossWasSpurious(place, space)
+        guard let packet = spaces[space].sent[place] else { return 0 }
+        if packet.state == .lost {
+            lossWasSpurious(packet.number, space)
         } else {
-            inFlightBytes -= bytes
+            inFlightBytes -= packet.byteCount
             spaces[space].inFlightCount -= 1
         }
-        var frames: [SentFrame] = []
-        swap(&frames, &spaces[space].sent[place].frames)
-        spaces[space].sent[place].state = .acknowledged
-        for frame in frames { acknowledged(frame, space) }
-        return bytes
+        spaces[space].sent[place]?.frames = []
+        spaces[space].sent[place]?.state = .acknowledged
+        for frame in packet.frames { acknowledged(frame, space) }
+        return packet.byteCount
     }
 
     /// A packet declared lost came after all: wait longer next time (RFC 8985 §6.2).
-    private mutating func lossWasSpurious(_ place: Int, _ space: Int) {
+    private mutating func lossWasSpurious(_ number: UInt64, _ space: Int) {
         counters.packetsLostSpuriously += 1
-        let distance = spaces[space].largestAcknowledged.map {
-            $0 - spaces[space].sent[place].number
-        }
+        let distance = spaces[space].largestAcknowledged.map { $0 - number }
         packetThreshold = min(max(packetThreshold, (distance ?? 0) * 5 / 4 + 1), 4096)
         // One step a round, up to one round trip more.
         if spuriousRound != roundEnds || reorderEighths == 1 {
@@ -135,7 +125,7 @@ extension Connection {
             guard let index = outgoing.index(of: channel),
                 let place = outgoing[index].place(of: sequence)
             else { return }
-            outgoing[index].sent[place].state = .skipped
+            outgoing[index].sent[place]?.state = .skipped
             prune(index)
         case .settings: areSettingsAcknowledged = true
         case .channelOpen(let channel):
@@ -153,13 +143,14 @@ extension Connection {
 
     private mutating func acknowledged(_ range: Range<Int>, of sequence: UInt64, _ index: Int) {
         guard let place = outgoing[index].place(of: sequence),
-            outgoing[index].sent[place].state == .live
+            outgoing[index].sent[place]?.state == .live,
+            let byteCount = outgoing[index].sent[place]?.byteCount
         else { return }
-        let byteCount = outgoing[index].sent[place].byteCount
         if range != 0..<byteCount {
-            outgoing[index].sent[place].acknowledged.insert(range)
-            outgoing[index].sent[place].lost.remove(range)
-            guard outgoing[index].sent[place].acknowledged.covers(0..<byteCount) else { return }
+            outgoing[index].sent[place]?.acknowledged.insert(range)
+            outgoing[index].sent[place]?.lost.remove(range)
+            guard outgoing[index].sent[place]?.acknowledged.covers(0..<byteCount) == true
+            else { return }
         }
         finish(index, place, .delivered, .delivered)
         prune(index)
@@ -193,16 +184,15 @@ extension Connection {
         let start = spaces[space].sent.partition { $0.number >= lowest }
         spaces[space].lowestInFlight = largest + 1
         for place in start..<spaces[space].sent.count {
-            let number = spaces[space].sent[place].number
-            guard number <= largest else { break }
-            guard spaces[space].sent[place].state == .inFlight else { continue }
-            let due = spaces[space].sent[place].time + delay
-            if number + packetThreshold <= largest || due <= now {
-                lastSent = max(lastSent, spaces[space].sent[place].time)
+            guard let packet = spaces[space].sent[place], packet.number <= largest else { break }
+            guard packet.state == .inFlight else { continue }
+            let due = packet.time + delay
+            if packet.number + packetThreshold <= largest || due <= now {
+                lastSent = max(lastSent, packet.time)
                 lostPackets += 1
                 declareLost(place, space, now: now)
             } else {
-                spaces[space].lowestInFlight = min(spaces[space].lowestInFlight, number)
+                spaces[space].lowestInFlight = min(spaces[space].lowestInFlight, packet.number)
                 spaces[space].lossTime = min(spaces[space].lossTime ?? due, due)
             }
         }
@@ -216,14 +206,14 @@ extension Connection {
     }
 
     private mutating func declareLost(_ place: Int, _ space: Int, now: Instant) {
+        guard let packet = spaces[space].sent[place] else { return }
         counters.packetsLost += 1
-        spaces[space].sent[place].state = .lost
-        spaces[space].sent[place].lostAt = now
+        spaces[space].sent[place]?.state = .lost
+        spaces[space].sent[place]?.lostAt = now
         spaces[space].inFlightCount -= 1
-        inFlightBytes -= spaces[space].sent[place].byteCount
+        inFlightBytes -= packet.byteCount
         // The frames stay with the packet, in case it comes after all.
-        let frames = spaces[space].sent[place].frames
-        for frame in frames { requeue(frame) }
+        for frame in packet.frames { requeue(frame) }
     }
 
     /// Sends a frame's content again, if anybody still waits for it.
@@ -232,18 +222,20 @@ extension Connection {
         case .message(let channel, let sequence, let range):
             guard let index = outgoing.index(of: channel),
                 let place = outgoing[index].place(of: sequence),
-                outgoing[index].sent[place].state == .live
+                outgoing[index].sent[place]?.state == .live
             else { return }
             if range.isEmpty {
-                outgoing[index].sent[place].isEmptyLost = true
+                outgoing[index].sent[place]?.isEmptyLost = true
             } else {
-                outgoing[index].sent[place].lost.insert(range)
-                let known = outgoing[index].sent[place].acknowledged
-                if !known.isEmpty { outgoing[index].sent[place].lost.subtract(known) }
+                outgoing[index].sent[place]?.lost.insert(range)
+                if let known = outgoing[index].sent[place]?.acknowledged, !known.isEmpty {
+                    outgoing[index].sent[place]?.lost.subtract(known)
+                }
             }
-            guard outgoing[index].sent[place].hasLoss, !outgoing[index].sent[place].isListed
+            guard outgoing[index].sent[place]?.hasLoss == true,
+                outgoing[index].sent[place]?.isListed == false
             else { return }
-            outgoing[index].sent[place].isListed = true
+            outgoing[index].sent[place]?.isListed = true
             outgoing[index].resend.append(sequence)
             markReady(index)
         case .fast(let token):
@@ -284,7 +276,7 @@ extension Connection {
         case .cancel(let channel, let sequence):
             guard let index = outgoing.index(of: channel),
                 let place = outgoing[index].place(of: sequence),
-                outgoing[index].sent[place].state == .cancelled
+                outgoing[index].sent[place]?.state == .cancelled
             else { return }
             enqueue(frame)
         case .settings:
@@ -328,7 +320,7 @@ extension Connection {
         // All of it was carried by a probe already: begin again with the oldest.
         for space in spaces.indices {
             for place in 0..<spaces[space].sent.count {
-                spaces[space].sent[place].wasProbed = false
+                spaces[space].sent[place]?.wasProbed = false
             }
         }
         _ = probe(probesAllowed)
@@ -342,7 +334,7 @@ extension Connection {
         for space in spaces.indices
         where spaces[space].identifier != currentSpace && spaces[space].inFlightCount > 0 {
             for place in 0..<spaces[space].sent.count
-            where spaces[space].sent[place].state == .inFlight {
+            where spaces[space].sent[place]?.state == .inFlight {
                 declareLost(place, space, now: now)
             }
             spaces[space].lossTime = nil
@@ -353,14 +345,13 @@ extension Connection {
         var left = count
         for space in spaces.indices {
             for place in 0..<spaces[space].sent.count where left > 0 {
-                guard spaces[space].sent[place].state == .inFlight,
-                    !spaces[space].sent[place].wasProbed
+                guard let packet = spaces[space].sent[place], packet.state == .inFlight,
+                    !packet.wasProbed
                 else { continue }
-                spaces[space].sent[place].wasProbed = true
-                let frames = spaces[space].sent[place].frames
-                guard !frames.isEmpty else { continue }
+                spaces[space].sent[place]?.wasProbed = true
+                guard !packet.frames.isEmpty else { continue }
                 left -= 1
-                for frame in frames {
+                for frame in packet.frames {
                     if case .fast = frame { continue }
                     requeue(frame)
                 }

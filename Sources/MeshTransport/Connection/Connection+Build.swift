@@ -308,10 +308,9 @@ extension Connection {
     ) -> Bool {
         guard let index = outgoing.index(of: number),
             let place = outgoing[index].place(of: sequence),
-            outgoing[index].sent[place].state == .cancelled
+            let message = outgoing[index].sent[place], message.state == .cancelled
         else { return true }
         guard draft.end - buffer.count >= 64 else { return false }
-        let message = outgoing[index].sent[place]
         if message.sentOffset > 0 {
             let header = MessageHeader(
                 channel: number,

@@ -141,10 +141,10 @@ extension Connection {
     ) {
         while let sequence = outgoing[index].resend.first {
             guard let place = outgoing[index].place(of: sequence),
-                outgoing[index].sent[place].hasLoss
+                outgoing[index].sent[place]?.hasLoss == true
             else {
                 if let place = outgoing[index].place(of: sequence) {
-                    outgoing[index].sent[place].isListed = false
+                    outgoing[index].sent[place]?.isListed = false
                 }
                 outgoing[index].resend.popFirst()
                 continue
@@ -176,10 +176,10 @@ extension Connection {
         _ draft: inout PacketDraft,
         into buffer: inout [UInt8]
     ) -> Bool {
-        let range = outgoing[index].sent[place].lost.first ?? 0..<0
+        let range = outgoing[index].sent[place]?.lost.first ?? 0..<0
         guard let sent = write(range, index, place, &draft, into: &buffer) else { return false }
-        outgoing[index].sent[place].lost.remove(sent)
-        outgoing[index].sent[place].isEmptyLost = false
+        outgoing[index].sent[place]?.lost.remove(sent)
+        outgoing[index].sent[place]?.isEmptyLost = false
         counters.retransmittedBytes += UInt64(sent.count)
         return true
     }
@@ -191,11 +191,13 @@ extension Connection {
         into buffer: inout [UInt8]
     ) -> Bool {
         let place = outgoing[index].sent.count - 1
-        let start = outgoing[index].sent[place].sentOffset
+        guard let start = outgoing[index].sent[place]?.sentOffset,
+            let byteCount = outgoing[index].sent[place]?.byteCount
+        else { return false }
         let channelRoom =
             outgoing[index].limit - min(outgoing[index].limit, outgoing[index].sentBytes)
         let room = Int(clamping: min(channelRoom, sendLimit - min(sendLimit, sentBytes)))
-        let end = min(outgoing[index].sent[place].byteCount, start + room)
+        let end = min(byteCount, start + room)
         guard start < end,
             let sent = write(start..<end, index, place, &draft, into: &buffer)
         else { return false }
@@ -226,12 +228,14 @@ extension Connection {
     }
 
     private mutating func noteSent(_ range: Range<Int>, _ index: Int, _ place: Int) {
-        outgoing[index].sent[place].sentOffset = range.upperBound
+        outgoing[index].sent[place]?.sentOffset = range.upperBound
         outgoing[index].sentBytes += UInt64(range.count)
         sentBytes += UInt64(range.count)
         reservedBytes -= range.count
         // Only a message that took several fragments can have kept others from starting.
-        if range.lowerBound > 0, outgoing[index].sent[place].isWhollySent { markAllReady() }
+        if range.lowerBound > 0, outgoing[index].sent[place]?.isWhollySent == true {
+            markAllReady()
+        }
     }
 
     /// Writes as much of a message's `range` as fits and answers with it; `nil` if too little fits.
@@ -242,12 +246,13 @@ extension Connection {
         _ draft: inout PacketDraft,
         into buffer: inout [UInt8]
     ) -> Range<Int>? {
-        let byteCount = outgoing[index].sent[place].byteCount
+        guard let message = outgoing[index].sent[place] else { return nil }
+        let byteCount = message.byteCount
         var header = MessageHeader(
             channel: outgoing[index].number,
             sequence: outgoing[index].base + UInt64(place),
-            isUnordered: !outgoing[index].sent[place].isOrdered,
-            acknowledgesAtOnce: outgoing[index].sent[place].acknowledgesAtOnce
+            isUnordered: !message.isOrdered,
+            acknowledgesAtOnce: message.acknowledgesAtOnce
         )
         var range = range
         let room = draft.end - buffer.count
@@ -258,7 +263,7 @@ extension Connection {
             range = range.prefix(max(payload, 0))
         }
         header.encode(length: range.count, into: &buffer)
-        buffer.append(contentsOf: outgoing[index].sent[place].bytes[range])
+        buffer.append(contentsOf: message.bytes[range])
         draft.hasMessage = true
         draft.elicits = true
         draft.hasContent = true

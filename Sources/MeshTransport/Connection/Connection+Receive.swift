@@ -148,13 +148,13 @@ extension Connection {
         guard point.next <= outgoing[index].nextSequence else { throw .resume(point.channel) }
         guard point.next > outgoing[index].base else { return }
         for place in 0..<Int(point.next - outgoing[index].base) {
-            switch outgoing[index].sent[place].state {
+            guard let message = outgoing[index].sent[place] else { continue }
+            switch message.state {
             case .live:
-                let message = outgoing[index].sent[place]
                 // Delivered means all of it was sent.
                 guard message.isWhollySent else { throw .resume(point.channel) }
                 finish(index, place, .delivered, .delivered)
-            case .cancelled: outgoing[index].sent[place].state = .skipped
+            case .cancelled: outgoing[index].sent[place]?.state = .skipped
             case .delivered, .skipped: continue
             }
         }

@@ -136,15 +136,15 @@ extension Connection {
         switch outgoing[index].find(token.number) {
         case nil: return
         case .unsent(let place):
-            let bytes = outgoing[index].unsent[place].byteCount
-            outgoing[index].unsent[place].state = .cancelled
-            outgoing[index].unsent[place].bytes = []
+            guard let message = outgoing[index].unsent[place] else { return }
+            outgoing[index].unsent[place]?.state = .cancelled
+            outgoing[index].unsent[place]?.bytes = []
             // The overhead goes when the message leaves the queue.
-            outgoing[index].queuedCost -= bytes
-            queuedCost -= bytes
-            report(token, outcome, wanted: outgoing[index].unsent[place].reportsOutcome)
+            outgoing[index].queuedCost -= message.byteCount
+            queuedCost -= message.byteCount
+            report(token, outcome, wanted: message.reportsOutcome)
         case .sent(let place):
-            let message = outgoing[index].sent[place]
+            guard let message = outgoing[index].sent[place] else { return }
             reservedBytes -= message.byteCount - message.sentOffset
             if !message.isWhollySent { markAllReady() }
             finish(index, place, .cancelled, outcome)
@@ -162,18 +162,16 @@ extension Connection {
         _ state: OutgoingMessage.State,
         _ outcome: SendOutcome
     ) {
-        let number = outgoing[index].number
-        let token = outgoing[index].sent[place].token
-        let cost = outgoing[index].sent[place].cost
-        let isWanted = outgoing[index].sent[place].reportsOutcome
-        outgoing[index].sent[place].state = state
-        outgoing[index].sent[place].bytes = []
-        outgoing[index].sent[place].lost = ByteRanges()
-        outgoing[index].sent[place].acknowledged = ByteRanges()
-        outgoing[index].sent[place].isEmptyLost = false
-        outgoing[index].queuedCost -= cost
-        queuedCost -= cost
-        report(SendToken(channel: number, number: token), outcome, wanted: isWanted)
+        guard let message = outgoing[index].sent[place] else { return }
+        outgoing[index].sent[place]?.state = state
+        outgoing[index].sent[place]?.bytes = []
+        outgoing[index].sent[place]?.lost = ByteRanges()
+        outgoing[index].sent[place]?.acknowledged = ByteRanges()
+        outgoing[index].sent[place]?.isEmptyLost = false
+        outgoing[index].queuedCost -= message.cost
+        queuedCost -= message.cost
+        let token = SendToken(channel: outgoing[index].number, number: message.token)
+        report(token, outcome, wanted: message.reportsOutcome)
         openQueue(index)
     }
 
@@ -217,8 +215,7 @@ extension Connection {
         if outgoing[index].hasPartial {
             return outgoing[index].sentBytes < outgoing[index].limit && sentBytes < sendLimit
         }
-        guard !outgoing[index].unsent.isEmpty else { return false }
-        let message = outgoing[index].unsent[0]
+        guard let message = outgoing[index].unsent.first else { return false }
         return message.state != .live || mayStart(index, byteCount: message.byteCount)
     }
 
@@ -286,9 +283,10 @@ extension Connection {
         for index in outgoing.indices {
             let number = outgoing[index].number
             for queue in [outgoing[index].sent, outgoing[index].unsent] {
-                for place in 0..<queue.count where queue[place].state == .live {
-                    let token = SendToken(channel: number, number: queue[place].token)
-                    report(token, .peerLost, wanted: queue[place].reportsOutcome)
+                for place in 0..<queue.count {
+                    guard let message = queue[place], message.state == .live else { continue }
+                    let token = SendToken(channel: number, number: message.token)
+                    report(token, .peerLost, wanted: message.reportsOutcome)
                 }
             }
             for key in outgoing[index].latest.keys.sorted() {
@@ -333,11 +331,11 @@ extension OutgoingChannel {
     /// Finds a live message by its token.
     func find(_ token: UInt64) -> Place? {
         let sentPlace = sent.partition { $0.token >= token }
-        if sentPlace < sent.count, sent[sentPlace].token == token {
-            return sent[sentPlace].state == .live ? .sent(sentPlace) : nil
+        if let message = sent[sentPlace], message.token == token {
+            return message.state == .live ? .sent(sentPlace) : nil
         }
         let place = unsent.partition { $0.token >= token }
-        guard place < unsent.count, unsent[place].token == token, unsent[place].state == .live
+        guard let message = unsent[place], message.token == token, message.state == .live
         else { return nil }
         return .unsent(place)
     }

@@ -217,9 +217,10 @@ package struct Connection: Sendable {
     package mutating func retire(space: UInt32, now: Instant) {
         guard let index = spaces.firstIndex(where: { $0.identifier == space }) else { return }
         let old = spaces.remove(at: index)
-        for place in 0..<old.sent.count where old.sent[place].state == .inFlight {
-            inFlightBytes -= old.sent[place].byteCount
-            for frame in old.sent[place].frames { requeue(frame) }
+        for place in 0..<old.sent.count {
+            guard let packet = old.sent[place], packet.state == .inFlight else { continue }
+            inFlightBytes -= packet.byteCount
+            for frame in packet.frames { requeue(frame) }
         }
     }
 

@@ -112,9 +112,8 @@ struct OutgoingChannel: NumberedChannel {
 
     /// Whether the last message with a sequence has bytes that never left.
     var hasPartial: Bool {
-        guard !sent.isEmpty else { return false }
-        let last = sent.count - 1
-        return sent[last].state == .live && !sent[last].isWhollySent
+        guard let last = sent.last else { return false }
+        return last.state == .live && !last.isWhollySent
     }
 
     /// Forgets messages at the front that are done.
