@@ -282,7 +282,6 @@ extension Node {
         if !record.name.isEmpty { roomName = record.name }
         let stored = MeshStore.RoomRecord(
             secret: record.secret,
-            epochCounter: view?.epoch.counter ?? 0,
             name: currentRoomName,
             addresses: record.addresses,
             savedSeconds: SystemClock.unixSeconds()

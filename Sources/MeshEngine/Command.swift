@@ -47,8 +47,6 @@ package enum JoinTarget: Sendable {
     case code(InviteCode, near: SocketAddress?)
     /// A link with a secret of 256 bits and address hints.
     case link(InviteLink)
-    /// Another member of the room this node is already in or resumes.
-    case address(SocketAddress)
 }
 
 /// What a node keeps of a room so that it can come back: secret, so only ever stored 0600.

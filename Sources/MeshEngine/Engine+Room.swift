@@ -26,16 +26,6 @@ extension Engine {
     }
 
     mutating func join(_ target: JoinTarget, request: RequestID, now: Instant) {
-        if case .address(let address) = target {
-            // A member that names an address helps the room it is in to find somebody.
-            guard membership.record != nil else {
-                events.append(.joinFailed(request, .notFound))
-                return
-            }
-            contacts.note(address, nodeID: nil, isMember: false, now: now)
-            events.append(.joined(request))
-            return
-        }
         guard isFree(request) else { return }
         membership = .searching(
             JoinAttempt(
@@ -53,8 +43,6 @@ extension Engine {
             for address in link.addresses {
                 dialInviter(.link(link, address: address), now: now)
             }
-        case .address:
-            break
         }
         discovery.hurry(now: now)
     }
@@ -130,8 +118,6 @@ extension Engine {
                 attempt.triedAddresses.count < JoinAttempt.linkTries
             else { return }
             dialInviter(.link(link, address: address), now: now)
-        case .address:
-            break
         }
     }
 
@@ -379,7 +365,6 @@ extension JoinTarget {
         switch self {
         case .code(_, let near): near != nil
         case .link(let link): !link.addresses.isEmpty
-        case .address: true
         }
     }
 }

@@ -172,18 +172,12 @@ extension Engine {
     /// What discovery should say on this node's behalf.
     var announcement: Announcement {
         var searching = false
-        if case .searching(let attempt) = membership { searching = !attempt.target.isMember }
+        if case .searching = membership { searching = true }
         let isEstranged = !(consensus?.estranged.isEmpty ?? true)
         return Announcement(
             invites: endpoint.openInvites,
             isSearching: searching,
             isEstranged: isEstranged
         )
-    }
-}
-
-extension JoinTarget {
-    var isMember: Bool {
-        if case .address = self { true } else { false }
     }
 }

@@ -8,7 +8,7 @@ package import MeshWire
 /// ```
 ///  0  "huddle/1" | 8  02 | 9  0 x 7
 /// 16  RoomID 32 | 48  secret 32 | 80  generation counter u32 | 84  0 x 4
-/// 88  epoch counter u64 | 96  saved, seconds since 1970 i64
+/// 88  0 x 8, not read | 96  saved, seconds since 1970 i64
 /// 104 name | count, addresses (16 B, scope u32, port u16) | state | check 16
 /// ```
 ///
@@ -16,8 +16,6 @@ package import MeshWire
 package struct RoomRecord: Sendable {
     /// The room, the generation's counter and its secret.
     package var secret: RoomSecret
-    /// The highest epoch counter this node has seen.
-    package var epochCounter: UInt64
     /// What people call the room.
     package var name: String
     /// Where members were last seen, the best first.
@@ -29,14 +27,12 @@ package struct RoomRecord: Sendable {
 
     package init(
         secret: RoomSecret,
-        epochCounter: UInt64,
         name: String,
         addresses: [SocketAddress],
         state: [UInt8] = [],
         savedSeconds: Int64
     ) {
         self.secret = secret
-        self.epochCounter = epochCounter
         self.name = name
         self.addresses = addresses
         self.state = state
@@ -66,7 +62,7 @@ package struct RoomRecord: Sendable {
         writer.write(secret.secret.bytes)
         writer.write(secret.counter)
         writer.write(UInt32(0))
-        writer.write(epochCounter)
+        writer.write(UInt64(0))
         writer.write(savedSeconds)
         writer.writeString(Self.cut(name))
         let kept = addresses.prefix(Self.addressLimit)
@@ -102,7 +98,8 @@ package struct RoomRecord: Sendable {
         let counter: UInt32 = try reader.read()
         guard try reader.read(UInt32.self) == 0 else { throw .reserved(at: 84) }
         self.secret = RoomSecret(room: room, counter: counter, secret: secret)
-        epochCounter = try reader.read()
+        // Files of before hold the highest epoch's counter here.
+        _ = try reader.read(UInt64.self)
         savedSeconds = try reader.read()
         name = try reader.readString(limit: Self.nameBytes)
         addresses = []
