@@ -54,8 +54,7 @@ extension Node {
 
     private func receiveDiscovery(from index: Int) {
         guard let discovery else { return }
-        discovery.receivers[index].receive(into: &received)
-        if !received.isEmpty { lastHeard = loop.turnInstant }
+        discovery.receive(from: index, into: &received, now: loop.turnInstant)
         handleReceived()
     }
 
@@ -94,8 +93,7 @@ extension Node {
         let deadline = engine.poll(now: now, into: &outlets)
         if !outlets.batch.isEmpty {
             socket.send(outlets.batch, now: now, whose: knownAddresses)
-            // Networks that swallow multicast may pass broadcast (`10-security.md` §8).
-            discovery?.send(outlets.batch, alsoBroadcast: now - lastHeard > .seconds(3))
+            discovery?.send(outlets.batch, now: now)
         }
         deliver(outlets.events)
         outlets.removeAll()

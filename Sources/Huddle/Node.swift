@@ -40,7 +40,6 @@ public actor Node {
     var registrations: [LoopRegistration] = []
     var timers: [LoopTimer] = []
     var turnHandler: LoopTurnHandler?
-    var lastHeard = Instant.zero
 
     // MARK: Requests (`Node+Requests.swift`)
 

@@ -33,6 +33,11 @@ package final class DiscoverySockets {
     package private(set) var refusals: [String: SystemError] = [:]
 
     private let options: Options
+    /// When another machine was heard last; before that, when the first datagram left.
+    private var lastHeard: Instant?
+
+    /// The time without a word of another machine after which broadcast is tried as well.
+    package static let silence: Duration = .seconds(3)
 
     /// The group of IPv4, 239.255.72.85.
     package static func groupIPv4(port: UInt16) -> SocketAddress {
@@ -109,17 +114,40 @@ package final class DiscoverySockets {
     /// Sends one datagram by every interface; answers how many senders it left by.
     ///
     /// With `alsoBroadcast` also to the directed broadcast addresses, for networks that swallow
-    /// multicast: when nothing was heard for 3 s.
+    /// multicast and may pass those.
     @discardableResult
     package func send(_ bytes: [UInt8], alsoBroadcast: Bool = false) -> Int {
         senders.count { $0.send(bytes, alsoBroadcast: alsoBroadcast) }
     }
 
     /// Sends the datagrams of `batch` that go to everybody near; those to addresses are left out.
-    package func send(_ batch: DatagramBatch, alsoBroadcast: Bool = false) {
+    ///
+    /// After ``silence`` they go to the directed broadcast addresses too.
+    package func send(_ batch: DatagramBatch, now: Instant) {
         for entry in batch.entries where entry.destination == .discovery {
-            send(batch.bytes(of: entry), alsoBroadcast: alsoBroadcast)
+            let since = lastHeard ?? now
+            lastHeard = since
+            send(batch.bytes(of: entry), alsoBroadcast: now - since > Self.silence)
         }
+    }
+
+    /// Receives what waits at the receiver `index`, at most one batch.
+    ///
+    /// What this machine sent comes back, from this node and from its neighbours; it says nothing
+    /// of the network, so only other machines end the silence.
+    package func receive(from index: Int, into batch: inout ReceiveBatch, now: Instant) {
+        receivers[index].receive(into: &batch)
+        if batch.datagrams.contains(where: { !isHere($0.from) }) { lastHeard = now }
+    }
+
+    /// Whether `address` is one of this machine's, as of the last scan.
+    private func isHere(_ address: SocketAddress) -> Bool {
+        address.isLoopback
+            || senders.contains { sender in
+                sender.interface.addresses.contains {
+                    $0.address.high == address.high && $0.address.low == address.low
+                }
+            }
     }
 }
 

@@ -63,7 +63,7 @@ struct DiscoveryTests {
         var batch = DatagramBatch()
         batch.append([1], to: .address(SocketAddress(127, 0, 0, 1, port: port)))
         batch.append([2, 3], to: .discovery)
-        node.send(batch)
+        node.send(batch, now: .zero)
         #expect(Self.receive(1, from: node) == [[2, 3]])
     }
 

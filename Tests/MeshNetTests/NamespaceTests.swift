@@ -98,14 +98,18 @@ private struct Node: @unchecked Sendable {
     let sockets: DiscoverySockets
 
     /// Receives what comes within 2 s, until `count` datagrams came, by family.
-    func receive(_ family: AddressFamily, _ count: Int) -> [(bytes: [UInt8], from: SocketAddress)] {
+    func receive(
+        _ family: AddressFamily,
+        _ count: Int,
+        now: Instant = .zero
+    ) -> [(bytes: [UInt8], from: SocketAddress)] {
         var result: [(bytes: [UInt8], from: SocketAddress)] = []
         var batch = ReceiveBatch()
-        guard let receiver = sockets.receivers.first(where: { $0.family == family }) else {
+        guard let index = sockets.receivers.firstIndex(where: { $0.family == family }) else {
             return []
         }
-        while result.count < count, waitReadable(receiver.descriptor) {
-            receiver.receive(into: &batch)
+        while result.count < count, waitReadable(sockets.receivers[index].descriptor) {
+            sockets.receive(from: index, into: &batch, now: now)
             batch.forEach { bytes, from in result.append((bytes.copied, from)) }
         }
         return result
@@ -121,13 +125,10 @@ struct NamespaceTests {
         let options = DiscoverySockets.Options(interfaceNames: ["mesh0"])
         let nodes = try (0..<2).map { index in
             try cable.enter(index) {
+                let news = try LinkNews()
                 let sockets = try DiscoverySockets(options: options)
                 // An IPv6 link-local address may be used once duplicate detection is over.
-                let deadline = SystemClock.now() + .seconds(5)
-                while !hasUsableIPv6(sockets), SystemClock.now() < deadline {
-                    usleep(50_000)
-                    sockets.rescan()
-                }
+                while !hasUsableIPv6(sockets), news.wait() { sockets.rescan() }
                 return Node(sockets: sockets)
             }
         }
@@ -147,6 +148,39 @@ struct NamespaceTests {
         #expect(nodes[0].receive(.ipv4, 2).map(\.bytes) == [[4], [4]])
     }
 
+    @Test("who hears only itself tries broadcast after 3 s, who hears another machine does not")
+    func silence() throws {
+        guard let cable = Cable() else { return }
+        defer { cable.remove() }
+        let options = DiscoverySockets.Options(interfaceNames: ["mesh0"], families: [.ipv4])
+        let nodes = try (0..<2).map { index in
+            try cable.enter(index) {
+                let news = try LinkNews()
+                let sockets = try DiscoverySockets(options: options)
+                while sockets.senders.isEmpty, news.wait() { sockets.rescan() }
+                return Node(sockets: sockets)
+            }
+        }
+        /// Sends as a node's loop does, and takes the echo.
+        func send(_ index: Int, _ byte: UInt8, seconds: Int64, copies: Int) {
+            let now = Instant.zero + .seconds(seconds)
+            var batch = DatagramBatch()
+            batch.append([byte], to: .discovery)
+            nodes[index].sockets.send(batch, now: now)
+            for node in [nodes[index], nodes[1 - index]] {
+                let received = node.receive(.ipv4, copies, now: now)
+                #expect(received.map(\.bytes) == Array(repeating: [byte], count: copies))
+            }
+        }
+        // Of node 0 nobody is heard: the third goes twice. Node 1 hears node 0 all the time.
+        send(0, 1, seconds: 1, copies: 1)
+        send(0, 2, seconds: 4, copies: 1)
+        send(0, 3, seconds: 5, copies: 2)
+        send(1, 4, seconds: 6, copies: 1)
+        // Now node 0 has heard somebody.
+        send(0, 5, seconds: 9, copies: 1)
+    }
+
     @Test("an interface that comes later is joined by the next scan, one that goes is left")
     func interfaceChange() throws {
         guard let cable = Cable() else { return }
@@ -154,15 +188,11 @@ struct NamespaceTests {
         let options = DiscoverySockets.Options(families: [.ipv4])
         system("ip -n \(cable.names[0]) link set mesh0 down")
         let changes = try cable.enter(0) {
+            let news = try LinkNews()
             let sockets = try DiscoverySockets(options: options)
             let before = sockets.senders.map(\.interface.name)
             system("ip -n \(cable.names[0]) link set mesh0 up")
-            let deadline = SystemClock.now() + .seconds(5)
-            var isChanged = sockets.rescan()
-            while !isChanged, SystemClock.now() < deadline {
-                usleep(20_000)
-                isChanged = sockets.rescan()
-            }
+            while !sockets.rescan(), news.wait() {}
             let between = sockets.senders.map(\.interface.name)
             let joined = sockets.receivers[0].interfaces.count
             system("ip -n \(cable.names[0]) link del mesh0")
@@ -197,6 +227,31 @@ struct NamespaceTests {
         #expect(receive(40, from: received.socket).map(\.bytes) == expected)
         #expect(statistics.0.droppedTooLarge == 4)
         #expect(statistics.0.segmentFallbacks == 0)
+    }
+}
+
+/// What the kernel says of the links and addresses of the namespace it was made in.
+private final class LinkNews {
+    private let descriptor: Int32
+
+    init() throws {
+        // AF_NETLINK, NETLINK_ROUTE; groups: links 1, addresses of IPv4 10 and of IPv6 100.
+        descriptor = socket(16, Int32(SOCK_RAW.rawValue), 0)
+        var address: (UInt16, UInt16, UInt32, UInt32) = (16, 0, 0, 0x111)
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, 12) }
+        }
+        guard result == 0 else { throw SystemError(call: "bind", code: errno) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Waits for something new and takes it; `false` if nothing comes for 2 s.
+    func wait() -> Bool {
+        guard waitReadable(descriptor) else { return false }
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        while recv(descriptor, &bytes, bytes.count, Int32(MSG_DONTWAIT)) > 0 {}
+        return true
     }
 }
 
