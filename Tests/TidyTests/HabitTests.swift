@@ -61,6 +61,14 @@ import Testing
         }
     }
 
+    @Test("every fuzz target opens with the modules it is built of") func fuzzTargets() {
+        let targets = SourceTree.paths(under: "Tools") { $0 == "swift" }
+        #expect(targets.count > 1)
+        for path in targets {
+            #expect(SourceTree.text(path).hasPrefix("// modules: Mesh"), "\(path)")
+        }
+    }
+
     @Test("reported, not failed: files above 300 lines") func longFiles() {
         for file in SourceTree.sources where file.lines.count > 301 {
             print("tidy: \(file.path) has \(file.lines.count - 1) lines; two nouns?")

@@ -1,3 +1,5 @@
+// modules: MeshWire
+//
 import MeshWire
 
 /// Frames: what is read can be written again, byte for byte, and nothing traps.
