@@ -135,6 +135,8 @@ package struct Consensus<Machine: StateMachine>: Sendable {
     package var estranged: [ProcessID] { core.estranged }
     /// The chain's hash at `index`, unless it is compacted away or not there yet.
     package func hash(at index: UInt64) -> Digest? { core.log.hash(at: index) }
+    /// The entry at `index`, unless it is compacted away or not there yet.
+    package func position(at index: UInt64) -> Position? { core.log.position(at: index) }
     /// The canonical bytes of the whole replicated state at ``applied``: equal histories, equal bytes.
     package var snapshot: [UInt8] { core.replica.snapshot(genesis: core.genesis ?? .zero) }
     /// What waits and what is under way, for people who look into a run.

@@ -33,6 +33,8 @@ package struct Observation: Sendable {
     package var promised: Epoch
     /// The newest view it installed.
     package var view: View?
+    /// The last entry before the one of ``view``, if the log still holds it.
+    package var follows: Position?
     /// The last committed position it knows.
     package var commit: Position
     /// The last position it applied.
@@ -94,5 +96,6 @@ extension Observation {
             appliedHash: consensus.appliedHash,
             stateHash: hashingState ? SipHash.hash(consensus.machine.snapshot()) : nil
         )
+        follows = view.flatMap { consensus.position(at: $0.start.index &- 1) }
     }
 }

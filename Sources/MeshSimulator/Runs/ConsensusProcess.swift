@@ -52,13 +52,22 @@ package final class ConsensusProcess: MeshProcess {
     private var consensusDeadline: Instant?
     private var tickets: [Ticket: UInt64] = [:]
     private var sequence: UInt64 = 0
+    private let readLevel: ReadLevel
 
     /// Silence after which a connection counts as lost, as the transport's grace.
     private static let grace = Limits.grace
     private static let helloPeriod = Duration.seconds(1)
 
     /// The process number `incarnation` of `node`; all chance comes from `seed`.
-    package init(node: Int, incarnation: UInt32, seed: UInt64, now: Instant) {
+    package init(
+        node: Int,
+        incarnation: UInt32,
+        seed: UInt64,
+        planted: PlantedBug? = nil,
+        now: Instant
+    ) {
+        readLevel = planted == .staleReads ? .local : .linearizable
+        let isSound = planted == .divergentState && node > 0
         var generator = SeededGenerator(seed: seed).stream(
             "process",
             UInt64(node) << 32 | UInt64(incarnation)
@@ -79,7 +88,7 @@ package final class ConsensusProcess: MeshProcess {
             configuration: ConsensusConfiguration(room: .zero),
             process: process,
             ability: 0,
-            machine: RegisterMachine(),
+            machine: RegisterMachine(planted: isSound ? nil : planted),
             digest: Self.digest,
             verify: { _ in true },
             seed: generator.next(),
@@ -107,7 +116,7 @@ package final class ConsensusProcess: MeshProcess {
             wantsToJoin = true
             for peer in peers where peer.isReachable { consensus.join(via: peer.process, now: now) }
         case .leave: consensus.leave(now: now)
-        case .read(let request): tickets[consensus.read(.linearizable, now: now)] = request
+        case .read(let request): tickets[consensus.read(readLevel, now: now)] = request
         case .submit(let operation, let register, let request):
             sequence += 1
             let command = MeshConsensus.Command(

@@ -6,15 +6,22 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
     private enum Request {
         case write(AcknowledgedWrites.Write)
         case compareAndSet(expected: UInt64, value: UInt64)
-        case read
+        case add
+        /// Of these registers.
+        case read([UInt64])
     }
 
     private var pending: [UInt64: (life: Life, request: Request)] = [:]
     private var nextRequest: UInt64 = 1
     private var nextNumber: UInt64 = 1
     private var lives: [Origin: Life] = [:]
+    /// The request of each payload; payloads are unique, since each has a number of its own.
+    private var requests: [[UInt8]: UInt64] = [:]
+    /// How far each view's commands were seen to be applied by anybody.
+    private var appliedThrough: [Epoch: UInt64] = [:]
 
     private static let sharedRegister: UInt64 = 1
+    private static let counter: UInt64 = 2
 
     /// Prepares the run of `options`; `observer` sees every event of the trace.
     package override init(_ options: RunOptions, observer: ((TraceEvent) -> Void)? = nil) {
@@ -26,6 +33,7 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
             node: life.node,
             incarnation: life.incarnation,
             seed: options.seed,
+            planted: options.planted,
             now: now
         )
         lives[Origin(process.process)] = life
@@ -70,6 +78,17 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
             return value == 0 ? nil : value
         }
         try registers.finish(isAlive: isAlive)
+        let reader = Life(node: -1, incarnation: 0)
+        for (offset, register) in history.registers.enumerated() {
+            let id = (nextRequest + UInt64(offset)) * 4
+            history.look(
+                id,
+                machine.value(register),
+                in: register,
+                by: reader,
+                at: survivor.applied
+            )
+        }
     }
 
     override func handle(_ event: ConsensusProcess.Event, of life: Life) throws(Violation) {
@@ -80,6 +99,7 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         case .consensus(.left), .consensus(.refused):
             world.note("\(event)", node: life.node)
             end(life)
+        case .consensus(.applied(let position, let command, _)): note(command, at: position)
         case .consensus(.roleChanged(let role)): world.note("role \(role)", node: life.node)
         case .consensus: break
         case .completed(let request, let result):
@@ -87,14 +107,34 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
                 throw Violation("a command is answered once", "\(life) request \(request)")
             }
             guard case .success(let completion) = result else { return }
+            var reader = ByteReader(completion.result.raw)
+            if let before = try? reader.read(UInt64.self) {  // early answers have no result
+                history.answer(request * 4, .held(before), at: completion.position)
+            }
             try complete(kind, completion)
         case .read(let request, let position):
-            guard pending.removeValue(forKey: request) != nil else {
+            guard case (_, .read(let registers))? = pending.removeValue(forKey: request) else {
                 throw Violation("a command is answered once", "\(life) read \(request)")
             }
             report.figures.reads += 1
             try reads.end(request, at: position)
+            guard let process = world.nodes[life.node].process else { return }
+            for (offset, register) in registers.enumerated() {
+                let number = process.consensus.machine.value(register)
+                history.answer(
+                    request * 4 + UInt64(offset),
+                    .held(number),
+                    at: process.applied
+                )
+            }
         }
+    }
+
+    /// The log shows where a command takes effect, also where nobody hears of it.
+    private func note(_ command: MeshConsensus.Command, at position: Position) {
+        guard appliedThrough[position.epoch] ?? 0 < position.index else { return }
+        appliedThrough[position.epoch] = position.index
+        if let request = requests[command.payload] { history.apply(request * 4, at: position) }
     }
 
     private func complete(_ kind: Request, _ completion: Completion) throws(Violation) {
@@ -106,7 +146,7 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
             var reader = ByteReader(completion.result.raw)
             guard let before = try? reader.read(UInt64.self), before == expected else { return }
             try registers.succeed(expected: expected, value: value, at: position, holders: holders)
-        case .read: break
+        case .add, .read: break
         }
     }
 
@@ -124,51 +164,73 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
     }
 
     override func writeOnce(_ index: Int) throws(Violation) {
-        let life = life(index)
-        let write = AcknowledgedWrites.Write(writer: life, key: 0, number: takeNumber())
-        let id = nextRequest
-        nextRequest += 1
-        pending[id] = (life, .write(write))
-        let command = ConsensusProcess.Command.submit(
-            .write(write.number),
-            register: Self.register(life, 0),
-            request: id
-        )
-        try check(world.perform(command, on: index))
+        try write(index, key: 0)
     }
 
     override func work(_ index: Int) throws(Violation) {
         guard let process = world.nodes[index].process, process.role != .left else { return }
-        let id = nextRequest
-        nextRequest += 1
-        let life = life(index)
-        let command: ConsensusProcess.Command
         switch draw.next() % 10 {
         case 0..<6:
             let key = Int(draw.next() % 4)
-            let write = AcknowledgedWrites.Write(writer: life, key: key, number: takeNumber())
-            pending[id] = (life, .write(write))
-            command = .submit(
-                .write(write.number),
-                register: Self.register(life, key),
-                request: id
-            )
+            if key < 3 { return try write(index, key: key) }
+            try submit(.add(takeNumber()), to: Self.counter, .add, on: index)
         case 6..<8:
             let expected = process.consensus.machine.value(Self.sharedRegister)
             let value = takeNumber()
-            pending[id] = (life, .compareAndSet(expected: expected, value: value))
-            command = .submit(
+            try submit(
                 .compareAndSet(expected: expected, value),
-                register: Self.sharedRegister,
-                request: id
+                to: Self.sharedRegister,
+                .compareAndSet(expected: expected, value: value),
+                on: index
             )
         default:
             guard process.role != .joining else { return }
-            pending[id] = (life, .read)
-            reads.begin(id)
-            command = .read(request: id)
+            try read(index)
         }
+    }
+
+    private func write(_ index: Int, key: Int) throws(Violation) {
+        let write = AcknowledgedWrites.Write(writer: life(index), key: key, number: takeNumber())
+        let register = Self.register(write.writer, key)
+        try submit(.write(write.number), to: register, .write(write), on: index)
+    }
+
+    private func submit(
+        _ operation: RegisterMachine.Operation,
+        to register: UInt64,
+        _ request: Request,
+        on index: Int
+    ) throws(Violation) {
+        let id = take(request, index)
+        requests[RegisterMachine.payload(operation, register: register)] = id
+        let action: Linearizability.Action =
+            switch operation {
+            case .write(let value): .write(value)
+            case .compareAndSet(let expected, let value): .compareAndSet(expected: expected, value)
+            case .add(let amount): .add(amount)
+            }
+        history.call(id * 4, action, on: register, by: life(index))
+        let command = ConsensusProcess.Command.submit(operation, register: register, request: id)
         try check(world.perform(command, on: index))
+    }
+
+    /// Reads what several write, what all add to, and one register more, of a single writer.
+    private func read(_ index: Int) throws(Violation) {
+        var registers = [Self.sharedRegister, Self.counter]
+        let known = history.registers
+        if !known.isEmpty { registers.append(known[Int(nextRequest % UInt64(known.count))]) }
+        let id = take(.read(registers), index)
+        for (offset, register) in registers.enumerated() {
+            history.call(id * 4 + UInt64(offset), .read, on: register, by: life(index))
+        }
+        reads.begin(id)
+        try check(world.perform(.read(request: id), on: index))
+    }
+
+    private func take(_ request: Request, _ index: Int) -> UInt64 {
+        defer { nextRequest += 1 }
+        pending[nextRequest] = (life(index), request)
+        return nextRequest
     }
 
     private func takeNumber() -> UInt64 {

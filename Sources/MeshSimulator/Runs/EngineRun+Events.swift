@@ -18,6 +18,7 @@ extension EngineRun {
             guard case .success(let position) = result else { return }
             report.figures.reads += 1
             try reads.end(request, at: position)
+            look(request, life)
         case .sendOutcome(let request, let outcome): sent(request, outcome)
         case .message(let message): try receive(message, life)
         case .room(let change): try note(change, life)
@@ -59,7 +60,14 @@ extension EngineRun {
         }
         if joining[life.node] == request { joining[life.node] = nil }
         guard case .success(let committed) = result else { return }
-        if case .refused = committed.result { return }
+        switch committed.result {
+        case .refused(.versionMismatch(let current)):
+            let outcome = current == nil ? Linearizability.Outcome.held(0) : .refused
+            return history.answer(request, outcome, at: committed.position)
+        case .refused: return history.void(request)
+        case .done, .joined, .stored, .counted:
+            history.answer(request, .done, at: committed.position)
+        }
         let position = committed.position
         let holders = acknowledged(position)
         switch kind {
@@ -68,6 +76,18 @@ extension EngineRun {
             try registers.succeed(expected: expected, value: value, at: position, holders: holders)
         case .read, .send, .control: break
         }
+    }
+
+    /// A read was answered: what the reader sees now.
+    private func look(_ request: UInt64, _ life: Life) {
+        guard let process = world.nodes[life.node].process,
+            let values = process.room?.session(session)?.values
+        else { return }
+        var number: UInt64 = 0
+        if case .bytes(let bytes)? = values[Self.sharedKey]?.content {
+            number = Self.number(bytes) ?? 0
+        }
+        history.answer(request, .held(number), at: process.applied)
     }
 
     private func sent(_ request: UInt64, _ outcome: SendReport) {
@@ -136,9 +156,18 @@ extension EngineRun {
             )
         case .memberJoined, .memberAway, .memberBack, .memberLeft, .profileChanged,
             .sessionStarted, .activityChanged, .optionsChanged, .participantAway,
-            .participantBack, .leadModeChanged, .valueChanged, .upgradeNeeded:
+            .participantBack, .leadModeChanged, .upgradeNeeded:
             break
+        case .valueChanged(_, _, let stored, _): note(stored)
         }
+    }
+
+    /// The log shows where a write takes effect, also where nobody hears of it.
+    private func note(_ stored: StoredValue?) {
+        guard let stored, case .bytes(let bytes) = stored.content,
+            let number = Self.number(bytes), let request = requests[number]
+        else { return }
+        history.apply(request, at: stored.version)
     }
 
     /// A node's own part in the session is over, as it knows itself: by the room's log, or because

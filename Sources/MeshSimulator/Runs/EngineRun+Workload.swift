@@ -23,6 +23,7 @@ extension EngineRun {
         case 5:
             let request = takeRequest(index, .read)
             reads.begin(request)
+            history.call(request, .read, on: Self.register(Self.sharedKey), by: life(index))
             try perform(.read(request, .linearizable), on: index)
         case 6..<9: try sendReliable(index, state, own)
         default: try sendFast(index)
@@ -32,10 +33,13 @@ extension EngineRun {
     func write(_ index: Int) throws(Violation) {
         let key = Int(draw.next() % 4)
         let write = AcknowledgedWrites.Write(writer: life(index), key: key, number: takeNumber())
+        let request = takeRequest(index, .write(write))
+        let name = Self.key(write.writer, key)
+        call(request, .write(write.number), name, index)
         try perform(
             .submit(
-                takeRequest(index, .write(write)),
-                .put(key: Self.key(write.writer, key), value: Self.bytes(write.number)),
+                request,
+                .put(key: name, value: Self.bytes(write.number)),
                 session: session,
                 level: draw.happens(0.2) ? .all : .majority
             ),
@@ -50,12 +54,26 @@ extension EngineRun {
         }
         let value = takeNumber()
         let request = takeRequest(index, .compareAndSet(expected: expected, value: value))
+        call(request, .compareAndSet(expected: expected, value), Self.sharedKey, index)
         let command = RoomCommand.compareAndSet(
             key: Self.sharedKey,
             expected: expected == 0 ? .absent : .value(Self.bytes(expected)),
             value: Self.bytes(value)
         )
         try perform(.submit(request, command, session: session, level: .majority), on: index)
+    }
+
+    private func call(
+        _ request: UInt64,
+        _ action: Linearizability.Action,
+        _ key: String,
+        _ index: Int
+    ) {
+        switch action {
+        case .write(let number), .compareAndSet(_, let number): requests[number] = request
+        case .read, .add: break
+        }
+        history.call(request, action, on: Self.register(key), by: life(index))
     }
 
     private func sendReliable(

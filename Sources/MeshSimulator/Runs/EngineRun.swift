@@ -17,6 +17,8 @@ package final class EngineRun: SimulationRun<EngineProcess> {
     var pending: [UInt64: (life: Life, request: Request)] = [:]
     var nextRequest: UInt64 = 1
     var nextNumber: UInt64 = 1
+    /// The request that writes this number; each number is written once.
+    var requests: [UInt64: UInt64] = [:]
     /// Which life a process is.
     var lives: [ProcessID: Life] = [:]
     /// What each node's disk keeps of the room.
@@ -130,6 +132,24 @@ package final class EngineRun: SimulationRun<EngineProcess> {
             return Self.number(bytes)
         }
         try registers.finish(isAlive: isAlive)
+        // What the survivor holds is what a last read would give.
+        let known = Set(history.registers)
+        var numbers: [UInt64: UInt64] = [:]
+        for entry in values.entries {
+            guard case .bytes(let bytes) = entry.value.content else { continue }
+            numbers[Self.register(entry.key)] = Self.number(bytes)
+        }
+        let reader = Life(node: -1, incarnation: 0)
+        for register in known.sorted() {
+            let number = numbers[register] ?? 0
+            history.look(
+                takeRequest(0, .read),
+                number,
+                in: register,
+                by: reader,
+                at: survivor.applied
+            )
+        }
     }
 
     func perform(_ command: MeshEngine.Command, on index: Int) throws(Violation) {
@@ -161,6 +181,9 @@ package final class EngineRun: SimulationRun<EngineProcess> {
         else { return nil }
         return (Life(node: node, incarnation: incarnation), number)
     }
+
+    /// The number of a key's register in the history.
+    static func register(_ key: String) -> UInt64 { SipHash.hash(key.utf8) }
 
     static func bytes(_ number: UInt64) -> [UInt8] {
         var writer = ByteWriter(capacity: 8)

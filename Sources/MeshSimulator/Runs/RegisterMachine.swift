@@ -17,8 +17,12 @@ package struct RegisterMachine: StateMachine {
     package private(set) var registers: [(register: UInt64, value: UInt64)] = []
     private var view = Epoch.zero
     private var members: [UInt64] = []
+    private var planted: PlantedBug?
 
-    package init() {}
+    /// Registers that hold zero; `planted` makes them err.
+    package init(planted: PlantedBug? = nil) {
+        self.planted = planted
+    }
 
     /// The number in a register; zero if it was never written.
     package func value(_ register: UInt64) -> UInt64 {
@@ -70,10 +74,12 @@ package struct RegisterMachine: StateMachine {
         }
         let before = value(register)
         switch operation {
-        case .write(let value): set(register, value)
+        case .write(let value): set(register, kept(value, over: before))
         case .compareAndSet(let expected, let value):
             if before == expected { set(register, value) }
-        case .add(let amount): set(register, before &+ amount)
+        case .add(let amount):
+            let isDoubled = planted == .doubleAdditions && amount % 8 == 0
+            set(register, before &+ amount &* (isDoubled ? 2 : 1))
         }
         var writer = ByteWriter()
         writer.write(before)
@@ -126,6 +132,14 @@ package struct RegisterMachine: StateMachine {
             registers.append((try reader.read(), try reader.read()))
         }
         try reader.finish()
+    }
+
+    private func kept(_ value: UInt64, over before: UInt64) -> UInt64 {
+        switch planted {
+        case .lostWrites where value % 8 == 0: before
+        case .divergentState where value % 8 == 0: value + 1
+        default: value
+        }
     }
 
     private mutating func set(_ register: UInt64, _ value: UInt64) {

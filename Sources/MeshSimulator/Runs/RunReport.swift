@@ -9,6 +9,8 @@ package struct RunOptions: Sendable {
     package var nodes: Int?
     /// How long the phase with faults lasts; drawn from the seed unless given.
     package var duration: Duration?
+    /// A fault of the protocol that a checker must find; for the checkers' own tests.
+    package var planted: PlantedBug?
     /// Whether faults happen at all.
     package var hasFaults = true
     /// Instead of a fault mix: kill the leader so often and measure, on links like these.
@@ -73,6 +75,11 @@ package struct RunFigures: Sendable {
     package var discarded = 0
     /// Linearizable reads answered.
     package var reads = 0
+    /// Operations of clients that were checked for linearizability, how often the log's order did
+    /// not prove it and another was searched for, and how often that search gave up.
+    package var operations = 0
+    package var searches = 0
+    package var undecided = 0
     /// Reliable messages delivered.
     package var reliable = 0
     /// Fast messages delivered.

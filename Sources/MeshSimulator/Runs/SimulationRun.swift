@@ -23,6 +23,7 @@ package class SimulationRun<Process: MeshProcess> {
     var writes = AcknowledgedWrites()
     var registers = RegisterHistory()
     var reads = ReadFreshness()
+    var history = ClientHistory()
 
     private var agenda: Schedule<Action>
     private var checkers = ConsensusCheckers()
@@ -162,6 +163,10 @@ package class SimulationRun<Process: MeshProcess> {
         if let survivor = core().first?.life.node, let process = world.nodes[survivor].process {
             try finish(process)
         }
+        try history.check()
+        report.figures.operations = history.count
+        report.figures.searches = history.searches.made
+        report.figures.undecided = history.searches.undecided
     }
 
     /// Waits until the live core is one room with nothing unfinished.
@@ -190,6 +195,9 @@ package class SimulationRun<Process: MeshProcess> {
         let isNew = lastApplied[life] != applied
         lastApplied[life] = applied
         guard let seen = process.observation(of: life, hashingState: isNew) else { return }
+        if let view = seen.view, let before = seen.follows {
+            history.branches.note(view.epoch, after: before)
+        }
         if let view = seen.view, epochsSeen.insert(view.epoch).inserted {
             world.note("view \(view.epoch) of \(view.members.count) at \(view.start)", node: index)
         }
