@@ -11,12 +11,9 @@ extension Endpoint {
         from source: SocketAddress,
         now: Instant
     ) {
-        guard let hello = try? HelloMessage(datagram) else {
-            statistics.malformed += 1
-            return
-        }
-        guard !isReflected(hello.clientNonce) else { return }
-        expireInvites(now: now)
+        guard let hello = wellFormed(try? HelloMessage(datagram)),
+            isForeign(hello.clientNonce, now: now)
+        else { return }
         let met = invites.first {
             $0.slot == hello.slot && (hello.invite == .zero || hello.invite == $0.id)
         }
@@ -24,10 +21,7 @@ extension Endpoint {
             statistics.unknownInvite += 1
             return
         }
-        guard Mac1.isValid(datagram, key: ModeKeys.mac1Key(invite: hello.invite)) else {
-            statistics.wrongMAC += 1
-            return
-        }
+        guard isKeyed(datagram, by: ModeKeys.mac1Key(invite: hello.invite)) else { return }
         sendRetry(
             to: source,
             index: hello.senderIndex,
@@ -45,12 +39,9 @@ extension Endpoint {
         from source: SocketAddress,
         now: Instant
     ) {
-        guard let message = try? FirstMessage(datagram) else {
-            statistics.malformed += 1
-            return
-        }
-        guard !isReflected(message.clientNonce) else { return }
-        expireInvites(now: now)
+        guard let message = wellFormed(try? FirstMessage(datagram)),
+            isForeign(message.clientNonce, now: now)
+        else { return }
         guard let keys = keys(of: message.mode, fitting: datagram) else {
             statistics.wrongMAC += 1
             return
@@ -100,27 +91,18 @@ extension Endpoint {
         from source: SocketAddress,
         now: Instant
     ) {
-        guard let message = try? LaterMessage(datagram) else {
-            statistics.malformed += 1
-            return
-        }
+        guard let message = wellFormed(try? LaterMessage(datagram)) else { return }
         let mac = Mac1.of(datagram)
         switch indices[message.header.receiverIndex] {
         case .halfOpen(let entry)?:
-            guard source == entry.source else {
-                statistics.wrongSource += 1
-                return
-            }
+            guard isFrom(source, expected: entry.source) else { return }
             guard message.header.senderIndex == entry.handshake.remoteIndex,
                 message.header.mode == entry.handshake.keys.mode
             else {
                 statistics.unknownIndex += 1
                 return
             }
-            guard Mac1.isValid(datagram, key: entry.handshake.keys.mac1Key) else {
-                statistics.wrongMAC += 1
-                return
-            }
+            guard isKeyed(datagram, by: entry.handshake.keys.mac1Key) else { return }
             guard entry.held == nil else {
                 statistics.repeatedHandshakes += 1
                 return

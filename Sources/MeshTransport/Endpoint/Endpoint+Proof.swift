@@ -9,18 +9,9 @@ extension Endpoint {
         from source: SocketAddress,
         now: Instant
     ) {
-        guard let header = try? HandshakeHeader(datagram) else {
-            statistics.malformed += 1
-            return
-        }
-        guard case .dial(let dial)? = indices[header.receiverIndex] else {
-            statistics.unknownIndex += 1
-            return
-        }
-        guard source == dial.address else {
-            statistics.wrongSource += 1
-            return
-        }
+        guard let header = wellFormed(try? HandshakeHeader(datagram)),
+            let dial = dial(answeredAt: header.receiverIndex, from: source)
+        else { return }
         let isWaiting =
             switch dial.phase {
             case .hello, .first: true
@@ -58,28 +49,16 @@ extension Endpoint {
         from source: SocketAddress,
         now: Instant
     ) {
-        guard let message = try? LaterMessage(datagram) else {
-            statistics.malformed += 1
-            return
-        }
-        guard case .dial(let dial)? = indices[message.header.receiverIndex] else {
-            statistics.unknownIndex += 1
-            return
-        }
-        guard source == dial.address else {
-            statistics.wrongSource += 1
-            return
-        }
+        guard let message = wellFormed(try? LaterMessage(datagram)),
+            let dial = dial(answeredAt: message.header.receiverIndex, from: source)
+        else { return }
         guard case .first = dial.phase, let attempt = dial.attempt, let keys = dial.keys,
             message.header.mode == dial.mode
         else {
             statistics.repeatedHandshakes += 1
             return
         }
-        guard Mac1.isValid(datagram, key: keys.mac1Key) else {
-            statistics.wrongMAC += 1
-            return
-        }
+        guard isKeyed(datagram, by: keys.mac1Key) else { return }
         do {
             let answer = try attempt.handshake.answer(
                 message,
