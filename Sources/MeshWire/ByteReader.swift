@@ -20,12 +20,9 @@ package struct ByteReader: ~Escapable {
     package mutating func read<T: FixedWidthInteger & BitwiseCopyable>(
         _: T.Type = T.self
     ) throws(WireError) -> T {
-        let size = MemoryLayout<T>.size
-        try require(size)
-        // The requirement above proves that `size` bytes lie behind `offset`.
-        let value = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: T.self)
-        advance(size)
-        return T(littleEndian: value)
+        guard let value: T = bytes.integer(at: offset) else { throw .truncated(at: offset) }
+        advance(MemoryLayout<T>.size)
+        return value
     }
 
     /// Reads a varint (RFC 9000 §16); the shortest form only.
@@ -143,33 +140,5 @@ package struct ByteReader: ~Escapable {
     @_lifetime(self: copy self)
     package mutating func advance(_ count: Int) {
         offset += count
-    }
-}
-
-extension Array<UInt8> {
-    /// The array's bytes, borrowed.
-    package var raw: RawSpan {
-        @_lifetime(borrow self) get { unsafe span.bytes }
-    }
-}
-
-extension Array<UInt8> {
-    /// Appends borrowed bytes.
-    package mutating func append(contentsOf span: RawSpan) {
-        unsafe span.withUnsafeBytes { unsafe append(contentsOf: $0) }
-    }
-}
-
-extension RawSpan {
-    /// The first byte, if there is one.
-    package var first: UInt8? {
-        // The guard proves that a byte lies at offset 0.
-        guard byteCount > 0 else { return nil }
-        return unsafe unsafeLoad(as: UInt8.self)
-    }
-
-    /// A copy of the bytes.
-    package var copied: [UInt8] {
-        unsafe withUnsafeBytes { unsafe Array($0) }
     }
 }

@@ -14,7 +14,7 @@ package struct ByteWriter: Sendable {
 
     /// Appends a little-endian integer.
     package mutating func write<T: FixedWidthInteger & BitwiseCopyable>(_ value: T) {
-        unsafe withUnsafeBytes(of: value.littleEndian) { unsafe bytes.append(contentsOf: $0) }
+        bytes.append(littleEndian: value)
     }
 
     /// Appends a varint in its shortest form (RFC 9000 §16); `value` must be below 2^62.
@@ -40,7 +40,7 @@ package struct ByteWriter: Sendable {
 
     /// Appends borrowed bytes as they are.
     package mutating func write(_ span: RawSpan) {
-        unsafe span.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: span)
     }
 
     /// Appends bytes behind their length as a varint.

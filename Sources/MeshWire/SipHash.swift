@@ -52,13 +52,12 @@ package struct SipHash: Sendable {
     /// Feeds borrowed bytes.
     package mutating func update(_ span: RawSpan) {
         var offset = 0
-        while offset + 8 <= span.byteCount {
-            let word = unsafe span.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
-            update(UInt64(littleEndian: word))
+        while let word: UInt64 = span.integer(at: offset) {
+            update(word)
             offset += 8
         }
-        while offset < span.byteCount {
-            update(unsafe span.unsafeLoad(fromByteOffset: offset, as: UInt8.self))
+        while let byte: UInt8 = span.integer(at: offset) {
+            update(byte)
             offset += 1
         }
     }

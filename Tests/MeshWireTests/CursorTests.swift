@@ -36,6 +36,18 @@ struct CursorTests {
         #expect(position == Position(epoch: Epoch(counter: 5, proposer: 6), index: 7))
     }
 
+    @Test("an integer is read where all of its bytes lie, and nowhere else")
+    func integers() {
+        let bytes: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+        #expect(bytes.raw.integer(at: 1, UInt64.self) == 0x0908_0706_0504_0302)
+        #expect(bytes.raw.integer(at: 7, UInt16.self) == 0x0908)
+        #expect(bytes.raw.integer(at: 8, UInt8.self) == 9)
+        for offset in [-1, 2, 9, Int.max, Int.min] {
+            #expect(bytes.raw.integer(at: offset, UInt64.self) == nil)
+        }
+        #expect(bytes.raw.integer(at: 9, UInt8.self) == nil)
+    }
+
     @Test("a cut at every byte throws `truncated`, never traps")
     func cuts() throws {
         var writer = ByteWriter()
