@@ -1,0 +1,51 @@
+import MeshEngine
+import MeshNet
+import MeshStore
+import MeshWire
+
+// What is stored to come back (`MeshStore.RoomStore`).
+extension Node {
+    /// Stores what the engine wants kept; a failure is reported, the node goes on.
+    func keep(_ record: MeshEngine.RoomRecord) {
+        self.record = record
+        if !record.name.isEmpty { roomName = record.name }
+        let stored = MeshStore.RoomRecord(
+            secret: record.secret,
+            name: currentRoomName,
+            addresses: record.addresses,
+            savedSeconds: SystemClock.unixSeconds()
+        )
+        // The disk may take its time, and this thread keeps the room alive meanwhile.
+        saving = Task.detached { [weak self, store, previous = saving] in
+            await previous?.value
+            do {
+                try store.save(stored)
+                await self?.saved(failure: nil)
+            } catch {
+                await self?.saved(failure: "\(error)")
+            }
+        }
+    }
+
+    private func saved(failure: String?) {
+        storeFailure = failure
+    }
+
+    /// The room stored last, if any.
+    func storedRoom() throws(HuddleError) -> MeshEngine.RoomRecord? {
+        do {
+            let contents = try store.load()
+            if let failure = contents.failures.first, contents.records.isEmpty { throw failure }
+            guard let stored = contents.records.first else { return nil }
+            return MeshEngine.RoomRecord(
+                secret: stored.secret,
+                name: stored.name,
+                addresses: stored.addresses
+            )
+        } catch let error as RoomStoreError {
+            throw HuddleError(.roomFile, error.description)
+        } catch {
+            preconditionFailure("no other error is thrown: \(error)")
+        }
+    }
+}
