@@ -123,8 +123,8 @@ extension ControlServer {
         chat.session = session
         let messages = await session.messages(on: "text")
         let changes = await session.participantChanges()
-        watches.append(Task { await self.hear(messages) })
-        watches.append(Task { await self.hear(changes) })
+        watch { await $0.hear(messages) }
+        watch { await $0.hear(changes) }
         return session
     }
 

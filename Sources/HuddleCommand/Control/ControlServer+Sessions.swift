@@ -2,14 +2,16 @@ import Huddle
 import MeshNet
 import MeshWire
 
-/// A channel of a session that the server collects for whoever asks.
+/// A channel of a session whose messages a connection collects.
 struct ReaderKey: Hashable, Sendable {
     var session: SessionID
     var channel: String
     var mode: DeliveryMode
 }
 
-/// The messages of one channel, the newest 8,192 of them.
+/// The newest messages of one channel, at most 4,096 of them and 256 bytes of each.
+///
+/// It belongs to the connection that opened it and ends with that, or with the session.
 final class MessageCollector {
     struct Entry {
         var from: ParticipantID
@@ -18,14 +20,21 @@ final class MessageCollector {
         var received: Instant
     }
 
+    /// Channels that a node collects at a time, for all connections together: 64 MiB at the most.
+    static let countMaximum = 64
+    static let entriesMaximum = 4096
+    static let textBytes = 256
+
     private(set) var entries: [Entry] = []
     private(set) var dropped = 0
+    /// What fills it.
+    var task: Task<Void, Never>?
 
     func add(_ entry: Entry) {
         entries.append(entry)
-        guard entries.count > 8192 else { return }
-        entries.removeFirst(1024)
-        dropped += 1024
+        guard entries.count > Self.entriesMaximum else { return }
+        entries.removeFirst(Self.entriesMaximum / 8)
+        dropped += Self.entriesMaximum / 8
     }
 }
 
@@ -78,34 +87,56 @@ extension ControlServer {
 
     func openMessages(_ request: ControlRequest) async throws(ControlFailure) -> [JSON.Member] {
         let key = try await readerKey(request)
-        guard readers[key] == nil else { return [] }
-        guard readers.count < 64 else {
-            throw ControlFailure("tooMany", "64 channels are collected already")
+        // Who has gone needs no messages.
+        guard let connection = connection(request.connection), connection.readers[key] == nil
+        else { return [] }
+        guard collectorCount < MessageCollector.countMaximum else {
+            throw ControlFailure(
+                "tooMany",
+                "\(MessageCollector.countMaximum) channels are collected already",
+                hint: "a channel is collected until the connection that opened it closes"
+            )
         }
         let collector = MessageCollector()
-        readers[key] = collector
+        connection.readers[key] = collector
         let session = Session(id: key.session, node: node)
         let messages = await session.messages(on: key.channel, mode: key.mode)
-        watches.append(Task { await self.collect(messages, key) })
+        collector.task = Task { await self.collect(messages, key, request.connection) }
+        // Closed while we waited: then nobody else cancels it.
+        if self.connection(request.connection) == nil { collector.task?.cancel() }
         return []
     }
 
-    private func collect(_ messages: MailboxSequence<Message>, _ key: ReaderKey) async {
+    private func collect(
+        _ messages: MailboxSequence<Message>,
+        _ key: ReaderKey,
+        _ id: Int
+    ) async {
         for await message in messages {
-            readers[key]?.add(
+            let head = message.payload.prefix(MessageCollector.textBytes)
+            connection(id)?.readers[key]?.add(
                 MessageCollector.Entry(
                     from: message.from,
-                    text: String(decoding: message.payload.prefix(256), as: UTF8.self),
+                    text: String(decoding: head, as: UTF8.self),
                     byteCount: message.payload.count,
                     received: SystemClock.now()
                 )
             )
         }
+        // The session is over, or this node is not in the room any more.
+        connection(id)?.readers[key] = nil
     }
 
     func listMessages(_ request: ControlRequest) async throws(ControlFailure) -> [JSON.Member] {
         let key = try await readerKey(request)
-        let entries = readers[key]?.entries ?? []
+        guard let reader = connection(request.connection)?.readers[key] else {
+            throw ControlFailure(
+                "notOpen",
+                "this connection does not collect that channel",
+                hint: "'messages.open' begins it"
+            )
+        }
+        let entries = reader.entries
         let list = entries.suffix(512).map { entry -> JSON in
             [
                 "from": .string(hexadecimal(entry.from.bytes)),
@@ -117,7 +148,7 @@ extension ControlServer {
         return [
             JSON.Member("messages", .array(list)),
             JSON.Member("count", .count(entries.count)),
-            JSON.Member("dropped", .count(readers[key]?.dropped ?? 0)),
+            JSON.Member("dropped", .count(reader.dropped)),
         ]
     }
 

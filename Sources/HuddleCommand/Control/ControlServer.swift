@@ -13,9 +13,9 @@ actor ControlServer {
     private var registration: LoopRegistration?
     private var connections: [Int: ControlConnection] = [:]
     private var nextConnection = 1
-    var readers: [ReaderKey: MessageCollector] = [:]
     var chat: ChatRoom
-    var watches: [Task<Void, Never>] = []
+    private var watches: [Int: Task<Void, Never>] = [:]
+    private var nextWatch = 1
     /// The room that `huddle up` made because there was none, until it gives way to an invitation.
     var unusedRoom: String?
     let started: Instant
@@ -36,7 +36,11 @@ actor ControlServer {
         do {
             listener = try UnixListener(path: path)
         } catch {
-            throw Failure("controlSocket", error.description)
+            throw Failure(
+                "controlSocket",
+                error.description,
+                exit: error.isAboutFiles ? ExitCode.usage : ExitCode.failure
+            )
         }
     }
 
@@ -55,7 +59,7 @@ actor ControlServer {
         } catch {
             throw Failure("system", "the control socket cannot be watched: \(error)")
         }
-        watches.append(Task { await self.followRoom() })
+        watch { await $0.followRoom() }
     }
 
     /// Closes everything and removes the socket's file.
@@ -63,9 +67,19 @@ actor ControlServer {
         if let registration { loop.remove(registration) }
         registration = nil
         listener.close()
-        for watch in watches { watch.cancel() }
-        watches = []
+        for task in watches.values { task.cancel() }
+        watches = [:]
         for id in connections.keys { close(id) }
+    }
+
+    /// Runs `body` until it ends by itself or the server stops.
+    func watch(_ body: @escaping @Sendable (isolated ControlServer) async -> Void) {
+        let id = nextWatch
+        nextWatch += 1
+        watches[id] = Task {
+            await body(self)
+            self.watches[id] = nil
+        }
     }
 
     // MARK: Connections
@@ -161,6 +175,9 @@ actor ControlServer {
         }
     }
 
+    /// Channels that are collected, for all connections together.
+    var collectorCount: Int { connections.values.reduce(0) { $0 + $1.readers.count } }
+
     /// The connection a request came on, unless it closed meanwhile.
     func connection(_ id: Int) -> ControlConnection? { connections[id] }
 
@@ -186,6 +203,17 @@ actor ControlServer {
         guard let connection = connections.removeValue(forKey: id) else { return }
         loop.remove(connection.registration)
         for task in connection.tasks { task.cancel() }
+        for reader in connection.readers.values { reader.task?.cancel() }
+    }
+}
+
+extension UnixSocketError {
+    /// Whether a file or folder is not as it must be, which its owner can mend.
+    fileprivate var isAboutFiles: Bool {
+        switch self {
+        case .directoryNotPrivate, .notSocket: true
+        case .inUse, .system: false
+        }
     }
 }
 
@@ -198,6 +226,8 @@ final class ControlConnection {
     var pending = 0
     var tasks: [Task<Void, Never>] = []
     var topics: Set<String> = []
+    /// Channels whose messages this program collects.
+    var readers: [ReaderKey: MessageCollector] = [:]
     /// Events that must come behind the answer to the subscription.
     var owed: [JSON] = []
 
