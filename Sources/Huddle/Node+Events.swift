@@ -53,11 +53,13 @@ extension Node {
 
     private func enter(_ phase: RoomPhase) {
         self.phase = phase
+        if phase != .connecting { entering = nil }
         switch phase {
         case .joined:
             Task { await joinSharedSession() }
         case .left:
             view = nil
+            record = nil
             tell(.left)
             for hub in hubs.values { hub.finish() }
             hubs = [:]
@@ -104,9 +106,12 @@ extension Node {
         on channel: String,
         _ mode: DeliveryMode
     ) -> MailboxSequence<Message> {
-        hub(session).read(channel, mode) { [weak self] in
+        let messages = hub(session).read(channel, mode) { [weak self] in
             Task { await self?.makeSpace(session, channel) }
         }
+        // The senders may have waited for a first reader.
+        if mode == .reliable { makeSpace(session, channel) }
+        return messages
     }
 
     /// A reader has room again: its channel's senders may go on.

@@ -83,9 +83,12 @@ extension Node {
 
     // MARK: Leaving
 
-    func leaveRoom() async throws(HuddleError) {
+    /// Leaves the room for good, or gives up getting into one.
+    package func leaveRoom() async throws(HuddleError) {
         guard phase != .none else { throw .noRoom }
         let room = record?.secret.room
+        // Who waits to get in hears that it was stopped, not that nothing was found.
+        if let entering { waiting[entering.request]?.fulfil(nil) }
         guard case .left? = await perform({ .leaveRoom($0) }) else { throw abandoned }
         record = nil
         await saving?.value

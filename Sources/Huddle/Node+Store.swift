@@ -31,6 +31,13 @@ extension Node {
         storeFailure = failure
     }
 
+    /// The name of the room that the next start can resume, if one is stored.
+    package func roomToResume() async -> String? {
+        await saving?.value
+        // What cannot be read brings nothing back.
+        return (try? storedRoom())?.name
+    }
+
     /// The room stored last, if any.
     func storedRoom() throws(HuddleError) -> MeshEngine.RoomRecord? {
         do {

@@ -47,6 +47,8 @@ public actor Node {
     var waiting: [RequestID: AwaitedEvent] = [:]
     var outcomes: [RequestID: AwaitedEvent] = [:]
     var phase = RoomPhase.none
+    /// The way into a room that is under way.
+    var entering: (request: RequestID, kind: RoomEntry)?
     var isStopped = false
 
     // MARK: What the application listens to (`Node+Events.swift`)
@@ -106,7 +108,7 @@ public actor Node {
     public func createRoom(named name: String) async throws(HuddleError) -> Room {
         try requireNoRoom()
         roomName = name
-        switch await perform({ .createRoom($0, name: name) }) {
+        switch await enter(.creating, { .createRoom($0, name: name) }) {
         case .joined?: return Room(node: self, name: name)
         case .joinFailed(_, let failure)?: throw HuddleError(failure)
         default: throw abandoned
@@ -121,7 +123,8 @@ public actor Node {
         try requireNoRoom()
         guard let record = try storedRoom() else { return nil }
         roomName = record.name
-        switch await perform({ .resumeRoom($0, record) }) {
+        self.record = record
+        switch await enter(.resuming, { .resumeRoom($0, record) }) {
         case .joined?: return Room(node: self, name: record.name)
         case .joinFailed(_, let failure)?: throw HuddleError(failure)
         default: throw abandoned
@@ -134,7 +137,9 @@ public actor Node {
     public func join(_ invitation: Invitation) async throws(JoinError) -> Room {
         guard !isStopped else { throw .cancelled }
         if case .joined = phase { throw .busy }
-        switch await perform({ .join($0, invitation.target) }) {
+        // Its name comes with its state.
+        if case .connecting = phase {} else { roomName = "" }
+        switch await enter(.joining, { .join($0, invitation.target) }) {
         case .joined?: return Room(node: self, name: currentRoomName)
         case .joinFailed(_, .notFound)?:
             // Whoever named an address wants to hear of that address.
@@ -169,10 +174,35 @@ public actor Node {
         }
     }
 
+    /// Gets into a room, and waits until that ends one way or the other; the wait may be cancelled.
+    private func enter(
+        _ kind: RoomEntry,
+        _ make: (RequestID) -> MeshEngine.Command
+    ) async -> Event? {
+        let request = nextRequest
+        if entering == nil { entering = (request, kind) }
+        let event = await perform(make)
+        if event != nil, entering?.request == request { entering = nil }
+        return event
+    }
+
+    /// How this node is getting into a room just now, if it is.
+    package var entry: RoomEntry? { entering?.kind }
+
     /// Why a wait ended without an answer.
     var abandoned: HuddleError {
         isStopped ? .stopped : HuddleError(.cancelled, "the wait was cancelled")
     }
+}
+
+/// A way into a room.
+package enum RoomEntry: String, Sendable {
+    /// A new room.
+    case creating
+    /// The stored one.
+    case resuming
+    /// Somebody else's, by an invitation.
+    case joining
 }
 
 extension HuddleError {

@@ -43,6 +43,26 @@ public struct Values: Sendable {
         _ = try await write(.delete(key: key, expected: expected.inner))
     }
 
+    /// Deletes whatever value there is; `false`, having changed nothing, if there is none.
+    package func deletePresent(_ key: String) async throws(ValueError) -> Bool {
+        while true {
+            let present: Value?
+            do {
+                present = try await current(key)
+            } catch {
+                throw .failed(error)
+            }
+            guard let present else { return false }
+            do throws(ValueError) {
+                try await delete(key, if: .revision(present.revision))
+                return true
+            } catch {
+                // Somebody wrote in between: look again. Each round is somebody else's success.
+                guard case .conflict = error else { throw error }
+            }
+        }
+    }
+
     /// The value of a key, from this node's own state; `nil` if there is none.
     ///
     /// ``current(_:)`` asks the leader first, so it also sees what was just written elsewhere.

@@ -17,7 +17,7 @@ enum SimCommand {
           --nodes N          nodes in each run, 1 to 16; drawn from the seed unless given
           --time T           length of the phase with faults, such as 20s; drawn unless given
           --policy available the partition policy
-          --layer LAYER      what is simulated: \(layers)
+          --layer LAYER      what is simulated: \(layers) (default: \(SimOptions.defaultLayer.rawValue))
           --jobs N           threads; as many as there are cores unless given
           --json             one JSON object for each seed
 
@@ -117,11 +117,14 @@ struct SimOptions: Sendable {
         var description: String
     }
 
+    /// What is simulated if nobody says.
+    static let defaultLayer = SimulatedLayer.engine
+
     var seeds: ClosedRange<UInt64> = 1...100
     var replay: UInt64?
     var nodes: Int?
     var time: Duration?
-    var layer = SimulatedLayer.engine
+    var layer = defaultLayer
     var jobs = max(1, ProcessInfo.processInfo.activeProcessorCount)
     var isJSON = false
     var showsFigures = false

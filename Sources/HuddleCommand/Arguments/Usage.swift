@@ -36,7 +36,7 @@ enum Usage {
         return """
             Huddle: nearby machines, one shared session; no server, no account.
 
-              huddle demo              the whole story on this machine, in 20 seconds
+              huddle demo              the whole story on this machine, in 12 seconds
               huddle up --detach       start your node; it makes a room, or resumes the last one
               huddle invite            a short code for one guest
               huddle join CODE         enter a room with the code you were told

@@ -67,7 +67,9 @@ enum KeysCommand {
         do {
             return try KeyFile.create(path, from: &secrets)
         } catch {
-            throw Failure("keyFile", error.description, exit: ExitCode.failure)
+            // That there is one already is no fault of the file.
+            let exit = if case .exists = error { ExitCode.failure } else { ExitCode.usage }
+            throw Failure("keyFile", error.description, exit: exit)
         }
     }
 

@@ -8,9 +8,18 @@ enum LeaveCommand {
         if invocation.wantsJSON {
             Terminal.print(answer.report.description)
         } else {
-            Terminal.print("left room \(Style.bold(answer.shown("room"))); its keys are forgotten")
+            Terminal.print(words(answer))
         }
         return ExitCode.success
+    }
+
+    private static func words(_ answer: JSON) -> String {
+        let room = Style.bold(answer.shown("room"))
+        return switch answer["stopped"]?.text {
+        case "joining": "stopped looking for the room; this node is in no room"
+        case "resuming": "stopped looking for room \(room), and left it; its keys are forgotten"
+        default: "left room \(room); its keys are forgotten"
+        }
     }
 }
 
@@ -32,7 +41,8 @@ enum DownCommand {
         if invocation.wantsJSON {
             Terminal.print(answer.report.description)
         } else {
-            Terminal.print("the node is down; 'huddle up' brings it and its room back")
+            let brings = answer["resumes"]?.text == nil ? "it" : "it and its room"
+            Terminal.print("the node is down; 'huddle up' brings \(brings) back")
         }
         return ExitCode.success
     }

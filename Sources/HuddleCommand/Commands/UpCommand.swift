@@ -10,6 +10,8 @@ enum UpCommand {
         if let parent: Int32 = try invocation.number("--parent", in: 1...Int32.max) {
             guard ProcessHardening.endWithParent(parent) else { return ExitCode.failure }
         }
+        // Who passes a descriptor keeps stderr in a file: this is a node in the background.
+        if invocation.has("--ready-descriptor") { Terminal.stampLog() }
         let configuration = try configuration(invocation)
         guard !invocation.has("--detach") else { return try Detached.start(invocation) }
         do {
@@ -23,9 +25,11 @@ enum UpCommand {
     private static func configuration(
         _ invocation: Invocation
     ) throws(Failure) -> NodeConfiguration {
+        let places = try ControlSocketPath.places()
         var configuration = NodeConfiguration(
-            name: invocation.value("--name") ?? environment("HUDDLE_NAME") ?? defaultName,
-            places: try ControlSocketPath.places()
+            name: invocation.value("--name") ?? environment("HUDDLE_NAME")
+                ?? RememberedName.load(places) ?? defaultName,
+            places: places
         )
         configuration.port = try invocation.number("--port", in: 0...UInt16.max) ?? 0
         if invocation.has("--loopback") { configuration.reach = .loopback }
@@ -35,9 +39,7 @@ enum UpCommand {
         if let room = invocation.value("--room"), room.trimmed.isEmpty || room.utf8.count > 64 {
             throw .usage("a room's name has 1 to 64 bytes", command: "up")
         }
-        guard configuration.name == configuration.name.printable,
-            (1...64).contains(configuration.name.utf8.count)
-        else {
+        guard RememberedName.isName(configuration.name) else {
             throw .usage("a name has 1 to 64 bytes and no control characters", command: "up")
         }
         let text = invocation.all("--fault").joined(separator: " ")
@@ -68,6 +70,9 @@ enum UpCommand {
         } catch {
             throw Failure(error)
         }
+        if let name = invocation.value("--name") {
+            RememberedName.save(name, configuration.places)
+        }
         let ending = Ending()
         let path = try ControlSocketPath.path(invocation)
         let server: ControlServer
@@ -86,13 +91,18 @@ enum UpCommand {
         ending.followSignals()
         if let readiness = try Readiness(invocation) {
             readiness.tell(greeting.json)
+            Terminal.log(greeting.logLine)
         } else if invocation.wantsJSON {
             Terminal.print(greeting.json.description)
         } else {
             Terminal.print(greeting.text(isForeground: true))
         }
         let code = await ending.wait()
-        if code != ExitCode.success { Terminal.log("leaving…") }
+        if code != ExitCode.success {
+            Terminal.log("leaving…")
+        } else if invocation.has("--ready-descriptor") {
+            Terminal.log("going down, as asked")
+        }
         await node.stop()
         await server.stop()
         return code
@@ -120,7 +130,9 @@ enum UpCommand {
                 greeting.isNew = true
             }
         } catch {
-            throw Failure(error)
+            // 'huddle leave' came first: the node stays up, in no room.
+            guard error.kind == .cancelled else { throw Failure(error) }
+            greeting.room = nil
         }
         return greeting
     }
@@ -160,6 +172,14 @@ struct Greeting: Sendable {
             "isNew": .bool(isNew),
             "others": .array(others.map(JSON.string)),
         ]
+    }
+
+    /// The first line of a background node's log.
+    var logLine: String {
+        let place = room.map { isNew ? "new room \($0.printable)" : "room \($0.printable)" }
+        return
+            "\(name.printable) is up: \(fingerprint.prefix(8)), UDP \(port), pid \(getpid()), "
+            + (place ?? "no room")
     }
 
     func text(isForeground: Bool, pid: Int64? = nil) -> String {

@@ -32,7 +32,9 @@ extension ControlFailure {
             self.init(
                 "conflict",
                 error.description,
-                hint: "read it again and decide: 'huddle values get KEY'",
+                hint: current == nil
+                    ? "'huddle values set KEY VALUE --if-absent' writes the first one"
+                    : "read it again and decide: 'huddle values get KEY'",
                 details: ["current": current.map { .string($0.description) } ?? .null]
             )
         case .tooLarge: self.init("tooLarge", error.description)

@@ -9,7 +9,7 @@ extension ControlServer {
         switch request.op {
         case "status": await status()
         case "peers": await peers()
-        case "down": down()
+        case "down": await down()
         case "subscribe": try await subscribe(request)
         case "room.create": try await createRoom(request)
         case "room.join": try await joinRoom(request)
@@ -41,9 +41,14 @@ extension ControlServer {
         }
     }
 
-    private func down() -> [JSON.Member] {
+    private func down() async -> [JSON.Member] {
+        // The room that the next 'up' goes back to, which need not be one that this node is in.
+        let room = await node.roomToResume()
         onDown()
-        return [JSON.Member("pid", .count(getpid()))]
+        return [
+            JSON.Member("pid", .count(getpid())),
+            JSON.Member("resumes", room.map(JSON.string) ?? .null),
+        ]
     }
 
     private func verify(_ request: ControlRequest) async throws(ControlFailure) -> [JSON.Member] {

@@ -34,8 +34,9 @@ extension ControlServer {
             do throws(JoinError) {
                 room = try await node.join(invitation)
             } catch {
-                // As after 'up': the room that was left held nothing and nobody.
-                if let unused {
+                // As after 'up': the room that was left held nothing and nobody. Who stopped the
+                // attempt by 'huddle leave' wants no room at all.
+                if let unused, error != .cancelled {
                     unusedRoom = try? await node.createRoom(named: unused).name
                 }
                 throw error
@@ -68,13 +69,17 @@ extension ControlServer {
     }
 
     func leaveRoom() async throws(ControlFailure) -> [JSON.Member] {
-        guard let room = await node.room else { throw ControlFailure(HuddleError.noRoom) }
+        let entry = await node.entry
+        if entry == nil { _ = try await requireRoom() }
+        let name = await node.nameOfRoom
         do {
-            try await room.leave()
+            try await node.leaveRoom()
         } catch {
             throw ControlFailure(error)
         }
-        return [JSON.Member("room", .string(room.name))]
+        var members = [JSON.Member("room", entry == .joining ? .null : .string(name))]
+        if let entry { members.append(JSON.Member("stopped", .string(entry.rawValue))) }
+        return members
     }
 
     func openInvite() async throws(ControlFailure) -> [JSON.Member] {

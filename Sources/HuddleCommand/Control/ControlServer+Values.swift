@@ -5,14 +5,16 @@ extension ControlServer {
     func getValue(_ request: ControlRequest) async throws(ControlFailure) -> [JSON.Member] {
         let key = try request.text("key")
         let values = try await values(request, mustExist: false)
-        guard let value = await values?[key] else {
-            throw ControlFailure(
-                "noValue",
-                "there is no value '\(key)'",
-                hint: "'huddle values list' shows all"
-            )
-        }
+        guard let value = await values?[key] else { throw noValue(key) }
         return describe(key, value)
+    }
+
+    private func noValue(_ key: String) -> ControlFailure {
+        ControlFailure(
+            "noValue",
+            "there is no value '\(key)'",
+            hint: "'huddle values list' shows all"
+        )
     }
 
     func listValues(_ request: ControlRequest) async throws(ControlFailure) -> [JSON.Member] {
@@ -41,11 +43,17 @@ extension ControlServer {
         let key = try request.text("key")
         let expected = try expectation(request)
         guard let values = try await values(request, mustExist: true) else { return [] }
+        var wasThere = true
         do {
-            try await values.delete(key, if: expected)
+            if expected == .anything {
+                wasThere = try await values.deletePresent(key)
+            } else {
+                try await values.delete(key, if: expected)
+            }
         } catch {
             throw ControlFailure(error)
         }
+        guard wasThere else { throw noValue(key) }
         return [JSON.Member("key", .string(key))]
     }
 

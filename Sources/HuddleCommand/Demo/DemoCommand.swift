@@ -24,7 +24,12 @@ enum DemoCommand {
             report.fail(error)
             stage.clear()
             guard error.code != "stopped" else {
-                if !invocation.wantsJSON { Terminal.log("stopped; nothing is left behind") }
+                if !invocation.wantsJSON {
+                    Terminal.log(
+                        stage.keepsFolder
+                            ? "stopped; no process is left" : "stopped; nothing is left behind"
+                    )
+                }
                 return error.exit
             }
             if invocation.wantsJSON {
@@ -38,7 +43,7 @@ enum DemoCommand {
         if invocation.wantsJSON {
             Terminal.print(report.json(took: took, nil).description)
         } else {
-            report.finish(took: took)
+            report.finish(took: took, keepsFolder: stage.keepsFolder)
         }
         return ExitCode.success
     }
@@ -128,7 +133,7 @@ final class DemoReport {
     }
 
     /// Closes the story with the table.
-    func finish(took: Duration) {
+    func finish(took: Duration, keepsFolder: Bool) {
         Terminal.print()
         let width = figures.map(\.label.count).max() ?? 0
         for figure in figures {
@@ -137,7 +142,7 @@ final class DemoReport {
         Terminal.print()
         Terminal.print(
             "\(Style.green("✓")) \(claims.count) claims checked, all hold; \(shown(took)); "
-                + "no process and no file is left."
+                + (keepsFolder ? "no process is left." : "no process and no file is left.")
         )
         Terminal.print(Style.dim("  Now for real: 'huddle up --detach', then 'huddle invite'."))
     }

@@ -9,7 +9,7 @@ import MeshWire
 final class DemoStage {
     private let folder: String
     private let fault: String
-    private let keepsFolder: Bool
+    let keepsFolder: Bool
     /// The nodes that live, in the order of their names.
     private(set) var nodes: [DemoNode] = []
 

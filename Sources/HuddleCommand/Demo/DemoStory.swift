@@ -38,7 +38,7 @@ struct DemoStory {
         }
         let word = try stage.waitForOneView(of: present, within: .seconds(10))
         report.holds("four members in one view; \(word.leader) leads", "view \(word.epoch)")
-        try checkWrongCode(anna)
+        try checkMistypedCode()
         report.figure("joinMedian", "joining by short code, median", median(times))
     }
 
@@ -66,8 +66,8 @@ struct DemoStory {
         return took
     }
 
-    /// A code that was used is worth nothing, and a typing error sends nothing.
-    private func checkWrongCode(_ host: DemoNode) throws(Failure) {
+    /// A typing error in a code is noticed before anything is sent.
+    private func checkMistypedCode() throws(Failure) {
         let guest = try stage.node("emil")
         do {
             try guest.ask("room.join", [.text("target", "00-0000001")])

@@ -1,5 +1,7 @@
+import Foundation
 import Glibc
 import MeshWire
+import Synchronization
 
 /// The three streams of the process, and whether a person with a colour screen looks at them.
 enum Terminal {
@@ -21,10 +23,24 @@ enum Terminal {
         writeAll(text.utf8, to: 1)
     }
 
-    /// Writes a line to stderr at once.
-    static func log(_ line: String) {
-        writeAll((line + "\n").utf8, to: 2)
+    /// Whether stderr is a node's log, read by nobody now and by somebody later.
+    private static let isLogFile = Atomic(false)
+
+    /// Begins every further line of ``log(_:)`` with the time.
+    static func stampLog() {
+        isLogFile.store(true, ordering: .relaxed)
     }
+
+    /// Writes a line to stderr at once; into a node's log with the time before it (ISO 8601, UTC).
+    static func log(_ line: String) {
+        let stamp = isLogFile.load(ordering: .relaxed) ? "\(timestamp(Date())) " : ""
+        writeAll("\(stamp)\(line)\n".utf8, to: 2)
+    }
+}
+
+/// A moment as a log tells it, in UTC with milliseconds: `2026-03-01T09:05:07.042Z`.
+func timestamp(_ moment: Date) -> String {
+    moment.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
 }
 
 /// How a piece of text looks on a terminal with colours; elsewhere it is plain.
