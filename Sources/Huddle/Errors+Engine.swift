@@ -126,6 +126,7 @@ extension DeliveryFailure {
         case .left: self = .left
         case .peerLost: self = .unreachable
         case .expired, .cancelled: self = .expired
+        case .tooManyChannels(let limit): self = .tooManyChannels(limit: limit)
         case .backlogFull, .tooLarge: self = .fellBehind
         }
     }

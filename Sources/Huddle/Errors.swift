@@ -204,8 +204,29 @@ public enum DeliveryFailure: Hashable, Sendable {
     case unreachable
     /// Too much was queued for it already.
     case fellBehind
+    /// Its node and this one have `limit` channels open already, the most a pair can have.
+    ///
+    /// Each channel name of a session counts once a lane, until the session ends: use fewer names and
+    /// tell kinds of messages apart by their bytes, or end sessions that are not needed any more.
+    case tooManyChannels(limit: Int)
     /// The message's time ran out.
     case expired
+}
+
+extension DeliveryFailure: CustomStringConvertible {
+    /// A few words that a user can act on.
+    public var description: String {
+        switch self {
+        case .notActive: "it is not in the session"
+        case .left: "it left"
+        case .unreachable: "it was out of reach for too long"
+        case .fellBehind: "too much waits for it already: send slower, or read faster there"
+        case .tooManyChannels(let limit):
+            "the two nodes have \(limit) channels open, the most they can: use fewer channel names, "
+                + "or end sessions"
+        case .expired: "its time ran out"
+        }
+    }
 }
 
 /// Why a value was not written.
@@ -227,7 +248,7 @@ extension ValueError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .conflict(let current?): "the value was changed meanwhile; its revision is \(current)"
-        case .conflict(nil): "there is no such value any more"
+        case .conflict(nil): "there is no such value"
         case .tooLarge(let limit): "too long: the limit is \(limit) bytes"
         case .full(let limit): "the session's values are full: the limit is \(limit)"
         case .wrongKind: "the key holds a value of another kind"

@@ -122,10 +122,13 @@ public final class Session: Identifiable, Sendable {
         try await node.send(message, confirm: .accepted)
     }
 
-    /// The messages of a channel from now on; the first reader also gets the newest that came before.
+    /// The messages of a channel from now on; the first reader also gets those that came before.
     ///
     /// Each call is a reader of its own. Of the reliable lane it gets every message; if it is 4 MiB
-    /// behind, the senders wait. Of the fast lane the oldest are dropped beyond 1,024.
+    /// behind, the senders wait, as they do while a channel has 128 messages or 512 KiB and nobody has
+    /// read it yet. Of the fast lane the oldest are dropped beyond 1,024 (256 before the first
+    /// reader). Once all its readers have let go, a channel keeps the newest 256 messages, at most
+    /// 1 MiB, for the next.
     public func messages(
         on channel: String = "",
         mode: DeliveryMode = .reliable

@@ -21,11 +21,16 @@ final class SessionHub {
     private var valueReaders: [Mailbox<ValueChange>] = []
     /// Reliable channels whose senders were told to wait.
     private var paused: Set<String> = []
+    /// Channels that had a reader once.
+    private var wasRead: Set<ChannelKey> = []
 
-    /// Messages of a channel nobody reads yet that are kept (`40-groupactivities.md` D13).
+    /// Messages of a channel nobody reads that are kept (`40-groupactivities.md` D13).
+    ///
+    /// At half of it the senders of a reliable channel are made to wait for the first reader, and
+    /// what is under way then is kept too: that is at most their windows.
     private static let earlyMessages = 256
     private static let earlyBytes = 1 << 20
-    /// Channels nobody reads yet.
+    /// Channels nobody reads yet; the senders of a further reliable one wait from its first message.
     private static let earlyChannels = 64
     /// Bytes a reader of the reliable lane may be behind before the senders wait.
     private static let reliableBytes = 4 << 20
@@ -56,6 +61,7 @@ final class SessionHub {
             }
         let reader = Reader(mailbox)
         readers[key, default: []].append(reader)
+        wasRead.insert(key)
         if let early = early.removeValue(forKey: key) { reader.deliver(early.messages) }
         return mailbox.makeSequence()
     }
@@ -75,12 +81,11 @@ final class SessionHub {
     /// Hands a message to the channel's readers; `true` if its senders must wait from now on.
     func deliver(_ message: Message) -> Bool {
         let key = ChannelKey(name: message.channel, mode: message.mode)
-        guard let all = readers[key] else {
-            keep(message, key)
-            return false
-        }
-        let live = all.filter { !$0.mailbox.isAbandoned }
+        let live = (readers[key] ?? []).filter { !$0.mailbox.isAbandoned }
         readers[key] = live.isEmpty ? nil : live
+        guard !live.isEmpty else {
+            return keep(message, key) && paused.insert(message.channel).inserted
+        }
         for reader in live { reader.deliver([message]) }
         return live.contains { $0.isFull } && paused.insert(message.channel).inserted
     }
@@ -116,17 +121,28 @@ final class SessionHub {
         valueReaders = []
     }
 
-    private func keep(_ message: Message, _ key: ChannelKey) {
-        guard early[key] != nil || early.count < Self.earlyChannels else { return }
+    /// Keeps a message that nobody reads now; `true` if its senders must wait from now on.
+    ///
+    /// Of a reliable channel that nobody has read yet every message is kept: its senders wait. Those
+    /// of one whose readers have gone need not, since perhaps nobody reads it ever again; of that,
+    /// and of a fast channel, the newest are kept.
+    private func keep(_ message: Message, _ key: ChannelKey) -> Bool {
+        let mustWait = key.mode == .reliable && !wasRead.contains(key)
+        let hasPlace = early[key] != nil || early.count < Self.earlyChannels
+        guard mustWait || hasPlace else { return false }
         var kept = early.removeValue(forKey: key) ?? Early()
         kept.messages.append(message)
         kept.byteCount += message.payload.count
-        while kept.messages.count > Self.earlyMessages
-            || kept.byteCount > Self.earlyBytes && kept.messages.count > 1
+        while !mustWait,
+            kept.messages.count > Self.earlyMessages
+                || kept.byteCount > Self.earlyBytes && kept.messages.count > 1
         {
             kept.byteCount -= kept.messages.removeFirst().payload.count
         }
         early[key] = kept
+        return mustWait
+            && (!hasPlace || kept.messages.count >= Self.earlyMessages / 2
+                || kept.byteCount >= Self.earlyBytes / 2)
     }
 }
 

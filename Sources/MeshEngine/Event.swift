@@ -128,6 +128,8 @@ package enum SendFailure: Hashable, Sendable {
     case tooLarge(size: Int, limit: Int)
     /// Too much is queued for it already; nothing was sent.
     case backlogFull
+    /// The pair with its node has all the channels it can have; nothing was sent.
+    case tooManyChannels(limit: Int)
 }
 
 /// A message that came on a session's lane.

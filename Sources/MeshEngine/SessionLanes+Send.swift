@@ -70,6 +70,9 @@ extension SessionLanes {
         settle(request)
     }
 
+    /// Channels of one pair that sessions may use: all but its own two, 0 and 1.
+    static let pairChannels = Limits.channels - 2
+
     /// The most bytes of the application that one message carries.
     static let messageBytes = Limits.messageBytes - Envelope.maximumBytes
 
@@ -116,7 +119,8 @@ extension SessionLanes {
         now: Instant
     ) {
         let index = index(of: nodeID)
-        let mustWait = !peers[index].isConnected || !peers[index].backlog.isEmpty
+        let mustWait =
+            !peers[index].isConnected || peers[index].backlog.contains(waiting.key)
         if waiting.key.lane == .fast || !mustWait {
             // A fast message never waits behind reliable ones, nor for a pair.
             guard peers[index].isConnected else {
@@ -128,7 +132,7 @@ extension SessionLanes {
         }
         let queued = withPeer(at: index) { peer in
             if !peer.isConnected, peer.waitingSince == nil { peer.waitingSince = now }
-            return peer.backlog.appendIfFits(waiting, byteCount: waiting.bytes.count)
+            return peer.backlog.append(waiting)
         }
         if !queued {
             accept(waiting.delivery.request)
@@ -165,7 +169,10 @@ extension SessionLanes {
             switch error {
             case .refused(.wouldBlock) where waiting.key.lane == .reliable:
                 return false
-            case .refused(.wouldBlock), .refused(.channelLimit):
+            case .refused(.channelLimit):
+                accept(delivery.request)
+                finish(delivery, .tooManyChannels(limit: Self.pairChannels))
+            case .refused(.wouldBlock):
                 accept(delivery.request)
                 finish(delivery, .backlogFull)
             case .refused(.closed), .notConnected:
@@ -204,14 +211,25 @@ extension SessionLanes {
     /// Gives waiting messages of a node to its pair, as long as the pair takes them.
     mutating func drain(_ nodeID: NodeID, endpoint: inout Endpoint, now: Instant) {
         let index = index(of: nodeID)
-        while peers[index].isConnected, let waiting = peers[index].backlog.first {
+        for key in peers[index].backlog.keys {
+            drain(key, at: index, endpoint: &endpoint, now: now)
+        }
+    }
+
+    private mutating func drain(
+        _ key: ChannelKey,
+        at index: Int,
+        endpoint: inout Endpoint,
+        now: Instant
+    ) {
+        while peers[index].isConnected, let waiting = peers[index].backlog.first(of: key) {
             if let expires = waiting.expires, expires <= now {
                 accept(waiting.delivery.request)
                 finish(waiting.delivery, .expired)
             } else if !hand(waiting, at: index, endpoint: &endpoint, now: now) {
                 return
             }
-            withPeer(at: index) { _ = $0.backlog.popFirst() }
+            withPeer(at: index) { $0.backlog.removeFirst(of: key) }
         }
     }
 
@@ -247,6 +265,11 @@ extension SessionLanes {
     mutating func sessionEnded(_ session: SessionID, endpoint: inout Endpoint, now: Instant) {
         paused = paused.filter { $0.session != session }
         for index in peers.indices {
+            // A window that stays shut would keep the other side from closing the channel.
+            for incoming in peers[index].incoming where incoming.name.session == session {
+                guard !peers[index].shut.contains(incoming.channel) else { continue }
+                endpoint.hold(incoming.channel, of: peers[index].nodeID, false)
+            }
             let over = peers[index].channels.filter { $0.key.name.session == session }
             // order: by number, so that the CHANNEL_CLOSE frames leave in one order everywhere
             for channel in over.values.sorted() {

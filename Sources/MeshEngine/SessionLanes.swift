@@ -21,8 +21,8 @@ struct SessionLanes: Sendable {
         var tokens: [SendToken: Delivery] = [:]
         /// The node's channels by which reliable messages came, ascending; at most 1,024 by transport.
         var incoming: [Incoming] = []
-        /// Messages that wait for the pair or for room in its windows, oldest first.
-        var backlog: Queue<Waiting>
+        /// Messages that wait for the pair or for room in its windows.
+        var backlog = Backlog()
         /// Messages that wait for the room's state, oldest first.
         var held: Queue<Held>
         /// Nothing that waits is dropped before this: the node was in no common view until then.
@@ -89,9 +89,6 @@ struct SessionLanes: Sendable {
     /// What was dropped and why.
     var statistics = LaneStatistics()
 
-    /// Bytes and messages that may wait for one node (`40-groupactivities.md` §5).
-    static let backlogBytes = 8 << 20
-    static let backlogMessages = 8192
     /// Bytes, messages and time that one node's early messages may wait (`30-consensus.md` §12).
     static let heldBytes = 1 << 20
     static let heldMessages = 8192
@@ -142,7 +139,6 @@ struct SessionLanes: Sendable {
         if position < peers.endIndex, peers[position].nodeID == nodeID { return position }
         let peer = Peer(
             nodeID: nodeID,
-            backlog: Queue(countLimit: Self.backlogMessages, byteLimit: Self.backlogBytes),
             held: Queue(countLimit: Self.heldMessages, byteLimit: Self.heldBytes)
         )
         peers.insert(peer, at: position)
@@ -176,7 +172,7 @@ struct SessionLanes: Sendable {
     }
 
     private mutating func failBacklog(at index: Int, _ reason: SendFailure) {
-        while let waiting = peers[index].backlog.popFirst() {
+        for waiting in withPeer(at: index, { $0.backlog.removeAll { _ in true } }) {
             accept(waiting.delivery.request)
             finish(waiting.delivery, reason)
         }
