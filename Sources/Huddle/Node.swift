@@ -66,7 +66,7 @@ public actor Node {
     /// Why the room could not be stored, if so.
     package internal(set) var storeFailure: String?
     let store: RoomStore
-    let lock: InstanceLock
+    private var lock: InstanceLock?
 
     init(parts: consuming NodeParts) {
         id = parts.id
@@ -159,6 +159,8 @@ public actor Node {
         await sayFarewell()
         await saving?.value
         stopDriving()
+        // Another node may run with this identity now, in this process or another.
+        lock = nil
     }
 
     private func requireNoRoom() throws(HuddleError) {

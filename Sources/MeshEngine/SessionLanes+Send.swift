@@ -261,8 +261,10 @@ extension SessionLanes {
         withdraw(.left, endpoint: &endpoint, now: now) { $0.participant == participant }
     }
 
-    /// A session is over: its channels are closed, so that their numbers do not run out.
+    /// A session is over: what nobody has got yet is called back, since nobody can take it any more,
+    /// and the channels are closed, so that their numbers do not run out.
     mutating func sessionEnded(_ session: SessionID, endpoint: inout Endpoint, now: Instant) {
+        withdraw(.left, endpoint: &endpoint, now: now) { $0.session == session }
         paused = paused.filter { $0.session != session }
         for index in peers.indices {
             // A window that stays shut would keep the other side from closing the channel.

@@ -21,7 +21,6 @@ final class EngineWorld {
 
     private struct Flight {
         var at: Instant
-        var order: Int
         var from: SocketAddress
         var to: Int
         var bytes: [UInt8]
@@ -31,8 +30,8 @@ final class EngineWorld {
     private(set) var nodes: [Node] = []
     /// Every datagram sent so far, in order.
     private(set) var wire: [[UInt8]] = []
-    private var flights: [Flight] = []
-    private var order = 0
+    /// In the order in which they land, since all take the same time.
+    private var flights = Queue<Flight>()
     private let delay: Duration
     private var chance: SeededGenerator
     /// The part of datagrams that the network loses.
@@ -89,9 +88,8 @@ final class EngineWorld {
 
     private func launch(_ bytes: [UInt8], from: Int, to: Int) {
         guard passes(from, to), !chance.happens(loss) else { return }
-        order += 1
         flights.append(
-            Flight(at: now + delay, order: order, from: nodes[from].address, to: to, bytes: bytes)
+            Flight(at: now + delay, from: nodes[from].address, to: to, bytes: bytes)
         )
     }
 
@@ -112,21 +110,17 @@ final class EngineWorld {
 
     private func run(until end: Instant, _ condition: () -> Bool) -> Bool {
         while !condition() {
-            let flight = flights.indices.min {
-                (flights[$0].at, flights[$0].order) < (flights[$1].at, flights[$1].order)
-            }
             let timer = nodes.indices.filter { nodes[$0].deadline != nil }.min {
                 (nodes[$0].deadline ?? .distantFuture) < (nodes[$1].deadline ?? .distantFuture)
             }
-            let arrival = flight.map { flights[$0].at } ?? .distantFuture
+            let arrival = flights.first?.at ?? .distantFuture
             let expiry = timer.flatMap { nodes[$0].deadline } ?? .distantFuture
             guard min(arrival, expiry) <= end else {
                 now = end
                 return condition()
             }
             now = max(now, min(arrival, expiry))
-            if let flight, arrival <= expiry {
-                let landed = flights.remove(at: flight)
+            if arrival <= expiry, let landed = flights.popFirst() {
                 nodes[landed.to].engine.handle(
                     .datagram(landed.bytes.raw, from: landed.from),
                     now: now

@@ -343,15 +343,17 @@ extension EngineWorld {
     }
 
     /// Starts a session on one node and has the given nodes join it.
-    func startSession(on index: Int, joining: [Int]) throws -> SessionID {
-        var secrets = SeededSecrets(seed: 4711)
+    func startSession(on index: Int, joining: [Int], seed: UInt64 = 4711) throws -> SessionID {
+        var secrets = SeededSecrets(seed: seed)
         let session: SessionID = secrets.identifier()
         let blueprint = SessionBlueprint(activity: Activity(identifier: "test", payload: []))
-        command(index, .submit(30, .startSession(blueprint), session: session, level: .majority))
-        try #require(run { self.result(index, 30) != nil })
+        // A second session's requests are told from the first one's.
+        let (start, join) = (RequestID(30 + 10_000 * seed), RequestID(31 + 10_000 * seed))
+        command(index, .submit(start, .startSession(blueprint), session: session, level: .majority))
+        try #require(run { self.result(index, start) != nil })
         for node in joining {
-            command(node, .submit(31, .join, session: session, level: .majority))
-            try #require(run { self.result(node, 31) != nil })
+            command(node, .submit(join, .join, session: session, level: .majority))
+            try #require(run { self.result(node, join) != nil })
         }
         try #require(
             run {
