@@ -20,7 +20,7 @@ final class SessionHub {
     private var participantReaders: [Mailbox<ParticipantChange>] = []
     private var valueReaders: [Mailbox<ValueChange>] = []
     /// Reliable channels whose senders were told to wait.
-    private var paused: Set<String> = []
+    private(set) var paused: Set<String> = []
     /// Channels that had a reader once.
     private var wasRead: Set<ChannelKey> = []
 

@@ -1,7 +1,10 @@
 import Foundation
 import Glibc
 import Huddle
+import MeshWire
 import Testing
+
+@testable import HuddleCommand
 
 @Suite("Control socket", .serialized)
 struct ControlSocketTests {
@@ -76,6 +79,43 @@ struct ControlSocketTests {
         #expect(try home.run("status").code == 0)
     }
 
+    @Test("what is collected for a program ends with its connection, and is bounded before")
+    func collectors() throws {
+        let home = try Home()
+        defer { home.remove() }
+        try #require(try home.run("up", "--loopback", "--detach", "--room", "hall").code == 0)
+        #expect(try home.run("values", "set", "colour", "red").code == 0)
+        func request(_ op: String, _ channel: Int) -> String {
+            #"{"op": "\#(op)", "session": "room", "channel": "c\#(channel)"}"#
+        }
+        // More than a node collects at a time, one connection after the other.
+        for round in 0..<4 {
+            let descriptor = try connect(home.socket)
+            defer { close(descriptor) }
+            for channel in 0..<MessageCollector.countMaximum {
+                let answer = try talk(descriptor, request("messages.open", channel))
+                #expect(answer["ok"] as? Bool == true, "round \(round): \(answer)")
+            }
+            let listed = try talk(descriptor, request("messages.list", 1))
+            #expect(listed["count"] as? Int == 0, "\(listed)")
+            let more = try talk(descriptor, request("messages.open", 1000))
+            #expect((more["error"] as? [String: Any])?["code"] as? String == "tooMany")
+        }
+        let other = try talk(home.socket, request("messages.list", 1))
+        #expect((other["error"] as? [String: Any])?["code"] as? String == "notOpen")
+
+        let collector = MessageCollector()
+        let entry = MessageCollector.Entry(
+            from: .zero,
+            text: "x",
+            byteCount: 1,
+            received: .zero
+        )
+        for _ in 0..<10_000 { collector.add(entry) }
+        #expect(collector.entries.count <= MessageCollector.entriesMaximum)
+        #expect(collector.entries.count + collector.dropped == 10_000)
+    }
+
     @Test("the socket belongs to its user alone")
     func permissions() throws {
         let home = try Home()
@@ -107,6 +147,10 @@ struct ControlSocketTests {
     private func talk(_ path: String, _ line: String) throws -> [String: Any] {
         let descriptor = try connect(path)
         defer { close(descriptor) }
+        return try talk(descriptor, line)
+    }
+
+    private func talk(_ descriptor: Int32, _ line: String) throws -> [String: Any] {
         let bytes = Array((line + "\n").utf8)
         var sent = 0
         while sent < bytes.count {

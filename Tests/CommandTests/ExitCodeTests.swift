@@ -91,4 +91,24 @@ struct ExitCodeTests {
         #expect(up.code == 2)
         #expect(up.errors.contains("chmod 600"), "\(up.errors)")
     }
+
+    @Test(
+        "a folder that others may read is refused with 2, whichever it is",
+        arguments: ["data/huddle", "run/huddle", "state/huddle/rooms"]
+    )
+    func openFolders(_ folder: String) throws {
+        let home = try Home()
+        defer { home.remove() }
+        try #require(try home.run("up", "--loopback", "--detach", "--room", "hall").code == 0)
+        #expect(try home.run("down").code == 0)
+        chmod("\(home.folder)/\(folder)", 0o755)
+        for words in [["up", "--loopback"], ["up", "--loopback", "--detach"]] {
+            let up = try Program.run(words, home: home)
+            #expect(up.code == 2, "\(words): \(up.errors)")
+            #expect(up.errors.contains("chmod "), "\(words): \(up.errors)")
+        }
+        guard folder == "data/huddle" else { return }
+        try FileManager.default.removeItem(atPath: home.keyFile)
+        #expect(try home.run("keys", "new").code == 2)
+    }
 }

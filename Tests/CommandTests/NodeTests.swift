@@ -138,8 +138,9 @@ struct NodeTests {
             let home = try Home()
             defer { home.remove() }
             let node = try Program.start(["up", "--loopback", "--room", "hall"], home: home)
-            try waitUntil { FileManager.default.fileExists(atPath: home.socket) }
-            try waitUntil { try home.run("status").output.contains("leader") }
+            // It greets when it is in its room and its signals are followed.
+            #expect(node.outputLine()?.contains("is up") == true)
+            #expect(try home.run("status").output.contains("leader"))
             node.signal(number)
             let outcome = node.finish()
             #expect(outcome.code == code)
@@ -153,7 +154,8 @@ struct NodeTests {
         let home = try Home()
         defer { home.remove() }
         try #require(try home.run("up", "--loopback", "--detach", "--room", "hall").code == 0)
-        try waitUntil { try home.run("status").output.contains("session room") }
+        // The room's name stands in its shared session, which a write waits for.
+        #expect(try home.run("values", "set", "colour", "red").code == 0)
         #expect(try home.run("down").code == 0)
         let again = try home.run("up", "--loopback", "--detach", "--json")
         #expect(again.code == 0, "\(again.errors)")
@@ -170,8 +172,9 @@ struct NodeTests {
             home: folder,
             prefix: ["/usr/bin/env", "TMPDIR=\(folder.folder)"]
         )
-        try waitUntil { demoFolders(folder.folder).count == 1 }
-        usleep(1_000_000)
+        // Its second scene: five processes live, and talk.
+        while let line = demo.outputLine(), !line.hasPrefix("2 ") {}
+        #expect(demoFolders(folder.folder).count == 1)
         demo.signal(SIGINT)
         let outcome = demo.finish()
         #expect(outcome.code == 130, "\(outcome.output)\(outcome.errors)")

@@ -82,10 +82,32 @@ enum Program {
 
         func signal(_ number: Int32) { kill(id, number) }
 
-        /// Waits for the end.
+        private var earlyOutput = Data()
+        private var earlyErrors = Data()
+
+        /// Waits for the next line of stdout; `nil` at its end.
+        func outputLine() -> String? { Self.line(of: output, into: &earlyOutput) }
+
+        /// Waits for the next line of stderr; `nil` at its end.
+        func errorLine() -> String? { Self.line(of: errors, into: &earlyErrors) }
+
+        private static func line(of pipe: Pipe, into all: inout Data) -> String? {
+            var line: [UInt8] = []
+            var byte: UInt8 = 0
+            while read(pipe.fileHandleForReading.fileDescriptor, &byte, 1) == 1 {
+                all.append(byte)
+                guard byte != UInt8(ascii: "\n") else {
+                    return String(decoding: line, as: UTF8.self)
+                }
+                line.append(byte)
+            }
+            return nil
+        }
+
+        /// Waits for the end; the outcome has also the lines that were read before.
         func finish() -> Outcome {
-            let output = self.output.fileHandleForReading.readDataToEndOfFile()
-            let errors = self.errors.fileHandleForReading.readDataToEndOfFile()
+            let output = earlyOutput + self.output.fileHandleForReading.readDataToEndOfFile()
+            let errors = earlyErrors + self.errors.fileHandleForReading.readDataToEndOfFile()
             process.waitUntilExit()
             return Outcome(
                 code: process.terminationReason == .exit

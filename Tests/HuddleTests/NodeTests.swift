@@ -36,6 +36,17 @@ private struct Stage {
 }
 
 extension Node {
+    /// The channels of a session whose senders this node makes wait.
+    fileprivate func pausedChannels(of session: Session) -> Set<String> {
+        hubs[session.id]?.paused ?? []
+    }
+
+    /// The addresses in the room file, once what is being written is.
+    fileprivate func storedAddresses() async throws -> [SocketAddress]? {
+        await saving?.value
+        return try storedRoom()?.addresses
+    }
+
     fileprivate nonisolated var address: SocketAddress { SocketAddress(127, 0, 0, 1, port: port) }
 
     /// Joins the room of `host` with a new code of it.
@@ -45,7 +56,18 @@ extension Node {
     }
 }
 
-@Suite("Node, Room, Session", .serialized)
+extension Session {
+    /// Waits until the session has `count` participants here, by its own news.
+    fileprivate func waitForParticipants(_ count: Int) async {
+        let changes = await participantChanges()
+        guard await participants.count != count else { return }
+        for await _ in changes where await participants.count == count {
+            return
+        }
+    }
+}
+
+@Suite("Node, Room, Session", .serialized, .timeLimit(.minutes(1)))
 struct NodeTests {
     @Test("a guest joins by code, both talk on both lanes, and the guest leaves")
     func meet() async throws {
@@ -64,7 +86,7 @@ struct NodeTests {
         let own = try await session.join()
         let inbox = await session.messages(on: "moves")
         let fast = await session.messages(on: "cursor", mode: .unreliable)
-        try await waitUntil { await started.participants.count == 2 }
+        await started.waitForParticipants(2)
         try await started.send(Array("e4".utf8), on: "moves")
         try await started.send(Array("e5".utf8), on: "moves")
         try await started.sendFast([1, 2, 3], on: "cursor", key: 9)
@@ -83,7 +105,7 @@ struct NodeTests {
         try await room.leave()
         #expect(await ben.room == nil)
         #expect(await moves.next() == nil)
-        try await waitUntil { await started.participants.count == 1 }
+        await started.waitForParticipants(1)
         await ben.stop()
         await anna.stop()
     }
@@ -98,7 +120,7 @@ struct NodeTests {
         let started = try await hall.start("notes")
         let session = try #require(await room.sessions.first { $0.id == started.id })
         try await session.join()
-        try await waitUntil { await started.participants.count == 2 }
+        await started.waitForParticipants(2)
         try await started.send([7], on: "early")
         var inbox = await session.messages(on: "early").makeAsyncIterator()
         #expect(await inbox.next()?.payload == [7])
@@ -171,7 +193,7 @@ struct NodeTests {
         let started = try await hall.start("bulk")
         let session = try #require(await room.sessions.first { $0.id == started.id })
         try await session.join()
-        try await waitUntil { await started.participants.count == 2 }
+        await started.waitForParticipants(2)
         let inbox = await session.messages(on: "bulk")
         let accepted = Mutex(0)
         let count = 400
@@ -183,7 +205,7 @@ struct NodeTests {
                 accepted.withLock { $0 += 1 }
             }
         }
-        try await Task.sleep(for: .milliseconds(1500))
+        try await waitUntil { await ben.pausedChannels(of: session) == ["bulk"] }
         // 25 MiB do not fit the reader's 4, the windows and the sender's 8.
         #expect(accepted.withLock { $0 } < count)
         var received = 0
@@ -195,6 +217,166 @@ struct NodeTests {
         #expect(received == count)
         try await sender.value
         await ben.stop()
+        await anna.stop()
+    }
+
+    @Test("a channel nobody reads yet makes its sender wait, holds up no other, and loses nothing")
+    func firstReaderComesLate() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let (anna, ben) = (try await stage.start("anna"), try await stage.start("ben"))
+        let hall = try await anna.createRoom(named: "hall")
+        let room = try await ben.join(hall)
+        let started = try await hall.start("bulk")
+        let session = try #require(await room.sessions.first { $0.id == started.id })
+        try await session.join()
+        await started.waitForParticipants(2)
+        let accepted = Mutex(0)
+        let count = 400
+        let sender = Task {
+            for number in 0..<count {
+                var payload = [UInt8](repeating: 0, count: 64 << 10)
+                payload[0] = UInt8(number & 255)
+                try await started.send(payload, on: "bulk", confirm: .accepted)
+                accepted.withLock { $0 += 1 }
+            }
+        }
+        try await waitUntil { await ben.pausedChannels(of: session) == ["bulk"] }
+        // What fits the windows and the sender's queues is accepted, and then no more.
+        try await waitUntil { accepted.withLock { $0 } > 64 }
+        try await started.send([1], on: "talk", deadline: .seconds(10))
+        #expect(accepted.withLock { $0 } < count)
+        var received = 0
+        for await message in await session.messages(on: "bulk") {
+            #expect(message.payload[0] == UInt8(received & 255))
+            received += 1
+            if received == count { break }
+        }
+        #expect(received == count)
+        try await sender.value
+        // Small ones wait too: beyond 128, not beyond 256.
+        let small = Task {
+            for number in 0..<2000 {
+                try await started.send(
+                    [UInt8(number & 255)] + [UInt8](repeating: 0, count: 99),
+                    on: "small",
+                    confirm: .accepted
+                )
+            }
+        }
+        try await waitUntil { await ben.pausedChannels(of: session) == ["small"] }
+        received = 0
+        for await message in await session.messages(on: "small") {
+            #expect(message.payload[0] == UInt8(received & 255))
+            received += 1
+            if received == 2000 { break }
+        }
+        #expect(received == 2000)
+        try await small.value
+        await ben.stop()
+        await anna.stop()
+    }
+
+    @Test("who left a channel's last reader behind makes nobody wait: the newest are kept")
+    func lettingGo() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let (anna, ben) = (try await stage.start("anna"), try await stage.start("ben"))
+        let hall = try await anna.createRoom(named: "hall")
+        let room = try await ben.join(hall)
+        let started = try await hall.start("notes")
+        let session = try #require(await room.sessions.first { $0.id == started.id })
+        try await session.join()
+        await started.waitForParticipants(2)
+        try await started.send([0], on: "news")
+        for await _ in await session.messages(on: "news") { break }
+        for number in 1...600 {
+            try await started.send([UInt8(number & 255), UInt8(number >> 8)], on: "news")
+        }
+        #expect(await ben.pausedChannels(of: session).isEmpty)
+        var late = await session.messages(on: "news").makeAsyncIterator()
+        let first = try #require(await late.next()?.payload)
+        #expect(Int(first[0]) + Int(first[1]) << 8 == 600 - 255)
+        await ben.stop()
+        await anna.stop()
+    }
+
+    @Test("a room file keeps the addresses by which a member is found again without discovery")
+    func addresses() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let (anna, first) = (try await stage.start("anna"), try await stage.start("ben"))
+        let hall = try await anna.createRoom(named: "hall")
+        _ = try await first.join(hall)
+        #expect(try await first.storedAddresses() == [anna.address])
+        await first.stop()
+        let second = try await stage.start("ben")
+        let room = try #require(try await second.resumeRoom())
+        #expect(await room.view?.members.count == 2)
+        #expect(await second.members.map(\.name) == ["anna", "ben"])
+        await second.stop()
+        await anna.stop()
+    }
+
+    @Test("an attempt to join that is left is said to be stopped, and the node is free again")
+    func leaveWhileJoining() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let ben = try await stage.start("ben")
+        // Port 9 is "discard": nobody answers there.
+        let nobody = SocketAddress(127, 0, 0, 1, port: 9)
+        let attempt = Task { () -> JoinError? in
+            do throws(JoinError) {
+                _ = try await ben.join(try Invitation("07-4K9QXMC", near: nobody))
+                return nil
+            } catch {
+                return error
+            }
+        }
+        try await waitUntil { await ben.entry == .joining }
+        try await ben.leaveRoom()
+        #expect(await attempt.value == .cancelled)
+        #expect(await ben.entry == nil)
+        await #expect(throws: HuddleError.self) { try await ben.leaveRoom() }
+        #expect(try await ben.createRoom(named: "own").name == "own")
+        await ben.stop()
+    }
+
+    @Test("a room that is left while it is resumed is forgotten")
+    func leaveWhileResuming() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let first = try await stage.start("ben")
+        _ = try await first.createRoom(named: "hall")
+        await first.stop()
+        let second = try await stage.start("ben")
+        #expect(await second.roomToResume() == "hall")
+        let attempt = Task { try await second.resumeRoom() }
+        try await waitUntil { await second.entry == .resuming }
+        try await second.leaveRoom()
+        let error = await #expect(throws: HuddleError.self) { try await attempt.value }
+        #expect(error?.kind == .cancelled)
+        #expect(await second.roomToResume() == nil)
+        #expect(try await second.resumeRoom() == nil)
+        await second.stop()
+    }
+
+    @Test("a delete says whether there was anything, and every failure of a send has words")
+    func words() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let anna = try await stage.start("anna")
+        let values = try await anna.createRoom(named: "hall").standingSession("room").values
+        #expect(try await values.deletePresent("seat") == false)
+        try await values.set("seat", to: [1])
+        #expect(try await values.deletePresent("seat"))
+        await #expect(throws: ValueError.conflict(current: nil)) {
+            try await values.set("seat", to: [2], if: .value([1]))
+        }
+        #expect("\(ValueError.conflict(current: nil))" == "there is no such value")
+        let full = DeliveryFailure(.tooManyChannels(limit: 1022))
+        #expect(full == .tooManyChannels(limit: 1022))
+        #expect("\(full)".contains("1022 channels open, the most they can"))
         await anna.stop()
     }
 

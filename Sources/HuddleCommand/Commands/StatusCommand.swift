@@ -27,12 +27,18 @@ enum StatusCommand {
             )
             return (lines + faults(status)).joined(separator: "\n")
         }
-        let members = room["members"]?.elements ?? []
         let phase = room.shown("phase")
+        guard phase != "connecting" else {
+            let name = room["name"]?.text ?? ""
+            let sought =
+                name.isEmpty ? "the room of an invitation" : "room \(Style.bold(name.printable))"
+            lines.append("\(label("room"))in none yet: looking for \(sought)")
+            return (lines + faults(status)).joined(separator: "\n")
+        }
+        let members = room["members"]?.elements ?? []
         var head = "\(label("room"))\(Style.bold(room.shown("name")))  "
         head += "\(members.count) \(members.count == 1 ? "member" : "members")  "
         head += "view \(room.shown("epoch"))"
-        if phase != "joined" { head += "  \(Style.yellow(phase))" }
         if room["isPrimary"]?.flag == false { head += "  \(Style.yellow("not the primary side"))" }
         lines.append(head)
         for member in members { lines.append("        " + line(member)) }
