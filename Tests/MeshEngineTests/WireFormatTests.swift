@@ -3,6 +3,7 @@ import Foundation
 import MeshCrypto
 import MeshEngine
 import MeshSession
+import MeshTransport
 import MeshWire
 import Testing
 
@@ -44,6 +45,28 @@ struct WireFormatTests {
         for (name, bytes) in Self.vectors where name.hasPrefix("entry.") {
             #expect(try Entry(decoding: bytes).bytes == bytes, "\(name)")
         }
+    }
+
+    @Test("the golden packets hold the frames the article says: an empty fragment, the same FAST")
+    func packets() throws {
+        let contents = Self.vectors.mapValues { try? Self.frames($0).filter { $0 != .padding } }
+        let cancel = try #require(contents["packet.cancel"] ?? nil)
+        let place = try #require(
+            cancel.firstIndex(of: .cancel(channel: 0, first: 0, count: 1))
+        )
+        try #require(place > 0)
+        guard case .message(let header, let bytes) = cancel[place - 1] else {
+            Issue.record("no fragment stands before CANCEL: \(cancel)")
+            return
+        }
+        #expect(bytes.isEmpty)
+        #expect(header.fragment?.total == 3000)
+        #expect(header.fragment.map { $0.offset > 0 } == true)
+        func isFast(_ frame: Frame) -> Bool { if case .fast = frame { true } else { false } }
+        let latest = try #require(contents["packet.latest"] ?? nil).filter(isFast)
+        let settled = try #require(contents["packet.settled"] ?? nil).filter(isFast)
+        #expect(latest.count == 1)
+        #expect(settled == latest)
     }
 
     private static func frames(_ bytes: [UInt8]) throws(WireError) -> [Frame] {
@@ -135,8 +158,49 @@ struct WireFormatTests {
             source: Envelope.Name(number: 2, check: 0x0403_0201),
             target: Envelope.Name(number: 300, check: 8)
         ).encode(Array("hi".utf8))
+        for (name, bytes) in packetVectors() { vectors["packet.\(name)"] = bytes }
         return vectors
     }()
+
+    /// What one connection puts into its packets, in the steps that the article tells.
+    private static func packetVectors() -> [(String, [UInt8])] {
+        var now = Instant(nanoseconds: 1_000_000_000)
+        var connection = Connection(configuration: TransportConfiguration(), seed: 1, now: now)
+        connection.adopt(space: 0, resumed: false, now: now)
+        var number: UInt64 = 0
+        func packet() -> [UInt8] {
+            var bytes: [UInt8] = []
+            let capacity = Limits.datagramFloorBytes - Limits.sealOverheadBytes
+            let isFilled = connection.build(
+                space: 0,
+                number: number,
+                capacity: capacity,
+                into: &bytes,
+                now: now
+            )
+            if isFilled { number += 1 }
+            return bytes
+        }
+        let settings = packet()
+        let message = [UInt8](repeating: 7, count: 3000)
+        let token = try? connection.send(message, on: 0, now: now)
+        _ = packet()
+        if let token { connection.cancel(token, now: now) }
+        let cancel = packet()
+        let channel = (try? connection.openChannel(name: Array("pen".utf8), class: .normal)) ?? 0
+        _ = packet()
+        var bytes: [UInt8] = []
+        AcknowledgmentFrame(ranges: [0...3], delay: 0).encode(into: &bytes)
+        try? connection.receive(bytes.raw, space: 0, number: 0, now: now)
+        let options = SendOptions(lane: .fast, key: 1, isLatest: true)
+        _ = try? connection.send([0xcc], on: channel, options: options, now: now)
+        let latest = packet()
+        now += .milliseconds(100)
+        connection.advance(to: now)
+        return [
+            ("settings", settings), ("cancel", cancel), ("latest", latest), ("settled", packet()),
+        ]
+    }
 
     private static let frameVectors: [(String, Frame)] = [
         ("ping", .ping),
