@@ -158,6 +158,9 @@ extension ConsensusCore {
         if next.contains(me) {
             joinVia = []
             become(.member)
+        } else if role == .leader {
+            // On the way out: the view is another's already.
+            become(.member)
         }
         retryPending()
     }
