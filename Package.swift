@@ -112,6 +112,7 @@ let package = Package(
                 "MeshSession", "MeshCrypto", "MeshWire",
             ]
         ),
+        tests("ScenarioTests", ["MeshSimulator"]),
         tests("MeshStoreTests", ["MeshStore", "MeshCrypto", "MeshWire"]),
         tests("MeshNetTests", ["MeshNet", "CLinux", "MeshWire"]),
         tests(

@@ -10,9 +10,11 @@ enum SimCommand {
         usage: huddle sim --seeds A..B [--nodes N] [--time T] [--layer LAYER] [--json]
                huddle sim --replay SEED [--nodes N] [--time T] [--layer LAYER]
                huddle sim --figures [--layer LAYER] [--json]
+               huddle sim --scenario FILE
 
           --seeds A..B       run every seed from A to B; one number runs one seed
           --replay SEED      run one seed and print every event
+          --scenario FILE    tell one scenario and print its transcript
           --figures          measure failover, heal and join times over 120 kills each
           --nodes N          nodes in each run, 1 to 16; drawn from the seed unless given
           --time T           length of the phase with faults, such as 20s; drawn unless given
@@ -21,7 +23,7 @@ enum SimCommand {
           --jobs N           threads; as many as there are cores unless given
           --json             one JSON object for each seed
 
-        exit: 0 every invariant held, 1 one was broken, 2 usage
+        exit: 0 every invariant held, 1 one was broken, 2 usage, or FILE is no scenario
         """
 
     private static var layers: String {
@@ -36,6 +38,7 @@ enum SimCommand {
         }
         do {
             let options = try SimOptions(arguments)
+            if let file = options.scenario { return try SimScenario.run(file) }
             if let seed = options.replay { return replay(seed, options) }
             return options.showsFigures ? SimFigures.run(options) : sweep(options)
         } catch {
@@ -128,6 +131,8 @@ struct SimOptions: Sendable {
     var jobs = max(1, ProcessInfo.processInfo.activeProcessorCount)
     var isJSON = false
     var showsFigures = false
+    /// The file of a scenario to tell.
+    var scenario: String?
     /// Instead of a fault mix, the failovers to measure.
     var failover: RunOptions.Failover?
 
@@ -145,6 +150,9 @@ struct SimOptions: Sendable {
             case "--json": isJSON = true
             case "--figures":
                 showsFigures = true
+                hasTask = true
+            case "--scenario":
+                scenario = try value()
                 hasTask = true
             case "--seeds":
                 seeds = try Self.range(value())
@@ -180,7 +188,9 @@ struct SimOptions: Sendable {
             }
         }
         guard hasTask else {
-            throw UsageError(description: "say what to do: --seeds, --replay or --figures")
+            throw UsageError(
+                description: "say what to do: --seeds, --replay, --figures or --scenario"
+            )
         }
     }
 

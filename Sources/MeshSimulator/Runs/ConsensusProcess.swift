@@ -13,12 +13,22 @@ package final class ConsensusProcess: MeshProcess {
         case create
         /// Become a member as soon as somebody is heard.
         case join
+        /// Become a member by this process.
+        case joinVia(ProcessID)
         /// Leave gracefully.
         case leave
         /// Do something to a register; answered by `.completed` with this number as the ticket.
-        case submit(RegisterMachine.Operation, register: UInt64, request: UInt64)
-        /// Read linearizably; answered by `.read`.
-        case read(request: UInt64)
+        case submit(
+            RegisterMachine.Operation,
+            register: UInt64,
+            request: UInt64,
+            level: WriteLevel = .majority,
+            requiresPrimary: Bool = false
+        )
+        /// Read; answered by `.read`.
+        case read(request: UInt64, ReadLevel = .linearizable)
+        /// Remove a process, as the leader does for a kick.
+        case expel(ProcessID)
     }
 
     /// What the process tells the workload.
@@ -40,7 +50,7 @@ package final class ConsensusProcess: MeshProcess {
         var isReachable: Bool
     }
 
-    private enum Kind: UInt8 { case hello = 0, welcome, control, fragment, acknowledgment }
+    enum Kind: UInt8 { case hello = 0, welcome, control, fragment, acknowledgment }
 
     /// The peers ever heard, sorted.
     private var peers: [Peer] = []
@@ -52,29 +62,33 @@ package final class ConsensusProcess: MeshProcess {
     private var consensusDeadline: Instant?
     private var tickets: [Ticket: UInt64] = [:]
     private var sequence: UInt64 = 0
-    private let readLevel: ReadLevel
+    private let readsStale: Bool
 
     /// Silence after which a connection counts as lost, as the transport's grace.
     private static let grace = Limits.grace
     private static let helloPeriod = Duration.seconds(1)
 
     /// The process number `incarnation` of `node`; all chance comes from `seed`.
+    ///
+    /// `identity` is another node whose identity it claims; `ability` ranks it among leaders.
     package init(
         node: Int,
         incarnation: UInt32,
         seed: UInt64,
         planted: PlantedBug? = nil,
-        now: Instant
+        now: Instant,
+        identity other: Int? = nil,
+        ability: UInt8 = 0
     ) {
-        readLevel = planted == .staleReads ? .local : .linearizable
+        readsStale = planted == .staleReads
         let isSound = planted == .divergentState && node > 0
         var generator = SeededGenerator(seed: seed).stream(
             "process",
             UInt64(node) << 32 | UInt64(incarnation)
         )
         var identity = [UInt8](repeating: 0, count: 32)
-        identity[31] = UInt8(node & 255)
-        identity[30] = UInt8(node >> 8)
+        identity[31] = UInt8((other ?? node) & 255)
+        identity[30] = UInt8((other ?? node) >> 8)
         let random = generator.next()
         var tag = SipHash()
         tag.update(UInt64(node))
@@ -87,7 +101,7 @@ package final class ConsensusProcess: MeshProcess {
         consensus = Consensus(
             configuration: ConsensusConfiguration(room: .zero),
             process: process,
-            ability: 0,
+            ability: ability,
             machine: RegisterMachine(planted: isSound ? nil : planted),
             digest: Self.digest,
             verify: { _ in true },
@@ -116,11 +130,16 @@ package final class ConsensusProcess: MeshProcess {
             wantsToJoin = true
             for peer in peers where peer.isReachable { consensus.join(via: peer.process, now: now) }
         case .leave: consensus.leave(now: now)
-        case .read(let request): tickets[consensus.read(readLevel, now: now)] = request
-        case .submit(let operation, let register, let request):
+        case .joinVia(let process): consensus.join(via: process, now: now)
+        case .expel(let process): consensus.expel(process, now: now)
+        case .read(let request, let level):
+            tickets[consensus.read(readsStale ? .local : level, now: now)] = request
+        case .submit(let operation, let register, let request, let level, let requiresPrimary):
             sequence += 1
             let command = MeshConsensus.Command(
                 type: 1,
+                level: level,
+                requiresPrimary: requiresPrimary,
                 origin: Origin(process),
                 sequence: sequence,
                 payload: RegisterMachine.payload(operation, register: register)
@@ -137,7 +156,7 @@ package final class ConsensusProcess: MeshProcess {
     package func handleTimer(now: Instant) {
         if nextHello <= now { sayHello(now) }
         for index in peers.indices where peers[index].isReachable {
-            guard now - peers[index].lastHeard > Self.grace else { continue }
+            guard now - peers[index].lastHeard >= Self.grace else { continue }
             peers[index].isReachable = false
             consensus.unreachable(peers[index].process, now: now)
         }

@@ -75,6 +75,9 @@ package final class EngineProcess: MeshProcess {
     package var applied: Position { engine.inspectedConsensus?.applied ?? .zero }
     package var head: Position { engine.inspectedConsensus?.head ?? .zero }
 
+    /// The machine of the room's consensus; `nil` outside every room.
+    package var inspected: Consensus<RoomState>? { engine.inspectedConsensus }
+
     /// The room's state as this node has applied it.
     package var room: RoomState? { engine.room }
 

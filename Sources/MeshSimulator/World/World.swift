@@ -36,9 +36,12 @@ package final class World<Process: SimulatedProcess> {
     package private(set) var delivered: (datagrams: UInt64, bytes: UInt64) = (0, 0)
     /// What every datagram spends on the way besides the faults.
     package var baseDelay = Duration.microseconds(50)
+    /// Says of a datagram, and from and to whom it goes, whether it reaches the links at all.
+    package var gate: ((_ bytes: [UInt8], _ from: Int, _ to: Int) -> Bool)?
 
     private var schedule: Schedule<Action>
     private var addresses: [SocketAddress: Int] = [:]
+    private var moves = 0
 
     /// An empty world of this seed.
     package init(seed: UInt64) {
@@ -66,6 +69,21 @@ package final class World<Process: SimulatedProcess> {
             UInt8(index & 255),
             port: UInt16(20_000 + index)
         )
+    }
+
+    /// Gives a node a new address; what is sent to the old one is lost.
+    package func move(_ index: Int) {
+        let node = nodes[index]
+        addresses[node.address] = nil
+        var address = node.address
+        // A network of its own for each move: 10.1, 10.2 and so on.
+        while addresses[address] != nil || address == node.address {
+            moves += 1
+            let port = UInt16(20_000 + index)
+            address = SocketAddress(10, UInt8(moves & 255), 0, UInt8(index & 255), port: port)
+        }
+        node.address = address
+        addresses[address] = index
     }
 
     /// The node that receives at `address`.
@@ -244,7 +262,16 @@ package final class World<Process: SimulatedProcess> {
         return Step(time: time, node: node.index, events: events)
     }
 
+    /// Sends bytes in the name of a node, as somebody who kept or forged a datagram could.
+    package func inject(_ bytes: [UInt8], from: Int, to: Int) {
+        schedule.plan(
+            .datagram(to: to, from: from, sender: nodes[from].address, bytes),
+            at: time + baseDelay
+        )
+    }
+
     private func send(_ entry: DatagramBatch.Entry, of node: SimulatedNode<Process>, to: Int) {
+        if let gate, !gate(node.batch.bytes(of: entry), node.index, to) { return }
         let deliveries = faults.submit(
             byteCount: entry.byteCount,
             from: node.index,

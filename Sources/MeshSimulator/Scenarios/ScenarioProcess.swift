@@ -1,0 +1,76 @@
+package import MeshConsensus
+package import MeshWire
+
+/// A simulated process of which scenarios can say what it sees.
+package protocol ScenarioProcess: MeshProcess {
+    /// Which process of the room it is.
+    var process: ProcessID { get }
+    /// Its newest view; `nil` outside every room.
+    var view: View? { get }
+    /// Whether it holds its view for primary.
+    var isPrimary: Bool { get }
+    /// Whether its view takes writes, as far as it knows.
+    var isUsable: Bool { get }
+    /// The counters of consensus.
+    var statistics: ConsensusStatistics { get }
+    /// The canonical bytes of the replicated state.
+    var stateBytes: [UInt8] { get }
+    /// The hash of the log up to what is applied.
+    var appliedHash: Digest { get }
+    /// The code of the consensus message in a datagram, if the layer shows it.
+    static func messageCode(in datagram: [UInt8]) -> UInt8?
+}
+
+extension ConsensusProcess: ScenarioProcess {
+    package var view: View? { consensus.view }
+    package var isPrimary: Bool { consensus.isPrimary }
+    package var isUsable: Bool { consensus.isUsable }
+    package var statistics: ConsensusStatistics { consensus.statistics }
+    package var stateBytes: [UInt8] { consensus.snapshot }
+    package var appliedHash: Digest { consensus.appliedHash }
+}
+
+extension EngineProcess: ScenarioProcess {
+    package var view: View? { inspected?.view }
+    package var isPrimary: Bool { inspected?.isPrimary ?? false }
+    package var isUsable: Bool { inspected?.isUsable ?? false }
+    package var statistics: ConsensusStatistics { inspected?.statistics ?? ConsensusStatistics() }
+    package var stateBytes: [UInt8] { inspected?.snapshot ?? [] }
+    package var appliedHash: Digest { inspected?.appliedHash ?? .zero }
+
+    /// Everything is sealed: from outside one message is like another.
+    package static func messageCode(in datagram: [UInt8]) -> UInt8? { nil }
+}
+
+/// The counters that a scenario can ask for, by name.
+enum ScenarioCounters {
+    static let names = [
+        "received", "sent", "malformed", "misdirected", "views", "attempts", "falseSuspicions",
+        "branchesLost", "snapshotsServed", "snapshotsTaken", "applied", "badSignatures", "pauses",
+        discarded,
+    ]
+
+    /// Entries that a process gave up because its branch lost; counted by the run.
+    static let discarded = "discarded"
+
+    static func value(_ name: String, of statistics: ConsensusStatistics) -> UInt64 {
+        let value: Int
+        switch name {
+        case "received": value = statistics.received
+        case "sent": value = statistics.sent
+        case "malformed": value = statistics.malformed
+        case "misdirected": value = statistics.misdirected
+        case "views": value = statistics.views
+        case "attempts": value = statistics.attempts
+        case "falseSuspicions": value = statistics.falseSuspicions
+        case "branchesLost": value = statistics.branchesLost
+        case "snapshotsServed": value = statistics.snapshotsServed
+        case "snapshotsTaken": value = statistics.snapshotsTaken
+        case "applied": value = statistics.applied
+        case "badSignatures": value = statistics.badSignatures
+        case "pauses": value = statistics.pauses
+        default: preconditionFailure("the parser knows its counters: \(name)")
+        }
+        return UInt64(max(0, value))
+    }
+}
