@@ -24,10 +24,13 @@ func layer(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
 }
 
 /// A test target; it may reach every module it names.
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+///
+/// `files` are folders of data that its tests open where they stand.
+func tests(_ name: String, _ dependencies: [Target.Dependency], files: [String] = []) -> Target {
     .testTarget(
         name: name,
         dependencies: dependencies + ["TestSupport"],
+        exclude: files,
         swiftSettings: common
     )
 }
@@ -112,7 +115,7 @@ let package = Package(
                 "MeshSession", "MeshCrypto", "MeshWire",
             ]
         ),
-        tests("ScenarioTests", ["MeshSimulator"]),
+        tests("ScenarioTests", ["MeshSimulator"], files: ["Scenarios"]),
         tests("MeshStoreTests", ["MeshStore", "MeshCrypto", "MeshWire"]),
         tests("MeshNetTests", ["MeshNet", "CLinux", "MeshWire"]),
         tests(

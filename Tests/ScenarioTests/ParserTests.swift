@@ -57,7 +57,7 @@ import Testing
             line: "cut A->C",
             answer: "expected a direction such as A->B or A<->B, found `A->C`"
         ),
-        Wrong(line: "link * speed 3", answer: "speed: unknown word; did you mean ge?"),
+        Wrong(line: "link * los 3%", answer: "los: unknown word; did you mean loss?"),
         Wrong(line: "pause A", answer: "expected `for TIME`, found the end of the line"),
         Wrong(line: "done", answer: "`done` without a `repeat`"),
         Wrong(line: "repeat 3 every 1s", answer: "this `repeat` has no `done`"),
