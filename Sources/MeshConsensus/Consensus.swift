@@ -84,7 +84,9 @@ package struct Consensus<Machine: StateMachine>: Sendable {
         core.read(level, after: after, now: now)
     }
 
-    /// Leaves gracefully; a leader hands over first. Ends with `.left`, at the latest after 1 s.
+    /// Leaves gracefully; a leader hands over first.
+    ///
+    /// Ends with `.left`, at the latest after 1 s.
     package mutating func leave(now: Instant) { core.leave(now: now) }
 
     /// Removes a kicked process; only the leader acts on it, so every replica may call it.

@@ -174,8 +174,10 @@ extension Engine {
         )
     }
 
-    /// The connected nodes that follow the branch this node's state shows: those of a view whose own
-    /// entry is applied. Until then the state may be that of a branch that lost.
+    /// The connected nodes that follow the branch this node's state shows.
+    ///
+    /// Those of a view whose own entry is applied: until then the state may be that of a branch that
+    /// lost.
     var companions: [NodeID] {
         guard let consensus, let view = consensus.view, consensus.applied.epoch >= view.epoch else {
             return []

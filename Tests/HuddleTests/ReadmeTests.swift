@@ -16,7 +16,7 @@ private enum Sample {
         }
 
         try await session.send([1, 2, 3], on: "strokes")  // once, in order, to everybody who stays
-        try await session.sendFast([9], key: 1, latest: true)  // newest first; the last value arrives
+        try await session.sendFast([9], key: 1, latest: true)  // newest first; the last arrives
         let revision = try await session.values.set("turn", to: Array("ada".utf8), if: .absent)
         print("a room with code \(code) is at revision \(revision)")
 

@@ -22,7 +22,8 @@ struct RoomStoreTests {
     }
 
     static func isSame(_ left: RoomRecord, _ right: RoomRecord) -> Bool {
-        left.secret.isEqual(to: right.secret) && left.name == right.name && left.addresses == right.addresses
+        left.secret.isEqual(to: right.secret) && left.name == right.name
+            && left.addresses == right.addresses
             && left.state == right.state && left.savedSeconds == right.savedSeconds
     }
 
