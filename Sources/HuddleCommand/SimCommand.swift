@@ -9,12 +9,15 @@ enum SimCommand {
     static let usage = """
         usage: huddle sim --seeds A..B [--nodes N] [--time T] [--layer LAYER] [--json]
                huddle sim --replay SEED [--nodes N] [--time T] [--layer LAYER]
+               huddle sim --script FILE
                huddle sim --figures [--layer LAYER] [--json]
                huddle sim --scenario FILE
 
           --seeds A..B       run every seed from A to B; one number runs one seed
           --replay SEED      run one seed and print every event
           --scenario FILE    tell one scenario and print its transcript
+          --script FILE      play the script that a failure printed; - reads it from the input
+          --shrink T         how long to cut a failure down to a script, 60s unless given; 0s: not
           --figures          measure failover, heal and join times over 120 kills each
           --nodes N          nodes in each run, 1 to 16; drawn from the seed unless given
           --time T           length of the phase with faults, such as 20s; drawn unless given
@@ -39,6 +42,7 @@ enum SimCommand {
         do {
             let options = try SimOptions(arguments)
             if let file = options.scenario { return try SimScenario.run(file) }
+            if let path = options.script { return play(try script(at: path), options) }
             if let seed = options.replay { return replay(seed, options) }
             return options.showsFigures ? SimFigures.run(options) : sweep(options)
         } catch {
@@ -52,6 +56,22 @@ enum SimCommand {
         print(SimReport.line(report))
         guard report.violation != nil else { return 0 }
         print(SimReport.failure(report, options))
+        print(SimShrink.text(report, options))
+        return 1
+    }
+
+    private static func script(at path: String) throws -> RunScript {
+        let file = path == "-" ? FileHandle.standardInput : FileHandle(forReadingAtPath: path)
+        guard let bytes = try file?.readToEnd(), let text = String(data: bytes, encoding: .utf8)
+        else { throw SimOptions.UsageError(description: "--script: cannot read `\(path)`") }
+        return try RunScript(parsing: text)
+    }
+
+    private static func play(_ script: RunScript, _ options: SimOptions) -> Int32 {
+        let report = script.run { print($0) }
+        print(SimReport.line(report))
+        guard report.violation != nil else { return 0 }
+        print(SimReport.violation(report))
         return 1
     }
 
@@ -63,7 +83,11 @@ enum SimCommand {
             print(options.isJSON ? SimReport.json(report) : SimReport.line(report))
             if report.violation != nil {
                 failures += 1
-                if !options.isJSON { print(SimReport.failure(report, options)) }
+                if !options.isJSON {
+                    print(SimReport.failure(report, options))
+                    // One is enough to begin with; the replay of any other shrinks that one.
+                    if failures == 1 { print(SimShrink.text(report, options)) }
+                }
             }
         }
         if !options.isJSON {
@@ -125,6 +149,10 @@ struct SimOptions: Sendable {
 
     var seeds: ClosedRange<UInt64> = 1...100
     var replay: UInt64?
+    /// The file of a script to play.
+    var script: String?
+    /// How long to shrink a failure.
+    var shrinkLimit = Duration.seconds(60)
     var nodes: Int?
     var time: Duration?
     var layer = defaultLayer
@@ -160,18 +188,13 @@ struct SimOptions: Sendable {
             case "--replay":
                 replay = try Self.number(value(), word, in: 0...UInt64.max)
                 hasTask = true
+            case "--script":
+                script = try value()
+                hasTask = true
+            case "--shrink": shrinkLimit = try Self.duration(value(), word)
             case "--nodes": nodes = try Int(Self.number(value(), word, in: 1...16))
             case "--jobs": jobs = try Int(Self.number(value(), word, in: 1...256))
-            case "--time":
-                do {
-                    time = try FaultUnits.time(try value(), word)
-                } catch let error as FaultSyntaxError {
-                    throw UsageError(description: error.description)
-                } catch let error as UsageError {
-                    throw error
-                } catch {
-                    throw UsageError(description: "\(error)")
-                }
+            case "--time": time = try Self.duration(value(), word)
             case "--policy":
                 let name = try value()
                 guard name == "available" else {
@@ -189,7 +212,7 @@ struct SimOptions: Sendable {
         }
         guard hasTask else {
             throw UsageError(
-                description: "say what to do: --seeds, --replay, --figures or --scenario"
+                description: "say what to do: --seeds, --replay, --script, --figures or --scenario"
             )
         }
     }
@@ -199,6 +222,17 @@ struct SimOptions: Sendable {
         var options = RunOptions(seed: seed, nodes: nodes, duration: time)
         options.failover = failover
         return options
+    }
+
+    private static func duration(
+        _ text: String,
+        _ word: String
+    ) throws(UsageError) -> Duration {
+        do {
+            return try FaultUnits.time(text, word)
+        } catch {
+            throw UsageError(description: error.description)
+        }
     }
 
     private static func range(_ text: String) throws(UsageError) -> ClosedRange<UInt64> {

@@ -20,17 +20,26 @@ enum SimReport {
 
     /// What a failure needs: the invariant in words, the last events, and the line that replays it.
     static func failure(_ report: RunReport, _ options: SimOptions) -> String {
-        guard let violation = report.violation else { return "" }
+        guard report.violation != nil else { return "" }
         var replay = "huddle sim --replay \(report.seed)"
         if let nodes = options.nodes { replay += " --nodes \(nodes)" }
         if let time = options.time { replay += " --time \(FaultUnits.text(time))" }
         replay += " --layer \(options.layer.rawValue)"
         return """
+            \(self.violation(report))
+              replay it: \(replay)
+            """
+    }
+
+    /// What was broken, by which code, and what happened last.
+    static func violation(_ report: RunReport) -> String {
+        guard let violation = report.violation else { return "" }
+        return """
               seed \(report.seed) breaks the invariant: \(violation.invariant)
               seen: \(violation.detail)
+              commit: \(SourceCommit.name)
               the last events:
             \(report.lastEvents.map { "    \($0)" }.joined(separator: "\n"))
-              replay it: \(replay)
             """
     }
 

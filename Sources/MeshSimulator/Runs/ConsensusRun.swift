@@ -28,6 +28,8 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         super.init(options, observer: observer)
     }
 
+    override class var layer: SimulatedLayer { .consensus }
+
     override func makeProcess(_ life: Life, now: Instant) -> ConsensusProcess {
         let process = ConsensusProcess(
             node: life.node,
@@ -202,6 +204,7 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         on index: Int
     ) throws(Violation) {
         let id = take(request, index)
+        remark = "\(operation) to \(hexadecimal(register))"
         requests[RegisterMachine.payload(operation, register: register)] = id
         let action: Linearizability.Action =
             switch operation {
@@ -220,6 +223,7 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         let known = history.registers
         if !known.isEmpty { registers.append(known[Int(nextRequest % UInt64(known.count))]) }
         let id = take(.read(registers), index)
+        remark = "read"
         for (offset, register) in registers.enumerated() {
             history.call(id * 4 + UInt64(offset), .read, on: register, by: life(index))
         }

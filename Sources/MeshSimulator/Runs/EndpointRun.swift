@@ -22,6 +22,8 @@ package final class EndpointRun: SimulationRun<EndpointProcess> {
         super.init(options, observer: observer)
     }
 
+    override class var layer: SimulatedLayer { .transport }
+
     override func makeProcess(_ life: Life, now: Instant) -> EndpointProcess {
         let process = EndpointProcess(life: life, seed: options.seed, now: now)
         process.addresses = (0..<swarm.nodes).filter { $0 != life.node }.map {

@@ -22,6 +22,7 @@ extension EngineRun {
         case 3..<5: try compareAndSet(index, state)
         case 5:
             let request = takeRequest(index, .read)
+            remark = "read"
             reads.begin(request)
             history.call(request, .read, on: Self.register(Self.sharedKey), by: life(index))
             try perform(.read(request, .linearizable), on: index)
@@ -69,6 +70,7 @@ extension EngineRun {
         _ key: String,
         _ index: Int
     ) {
+        remark = "\(action) to \(key)"
         switch action {
         case .write(let number), .compareAndSet(_, let number): requests[number] = request
         case .read, .add: break
@@ -83,6 +85,7 @@ extension EngineRun {
     ) throws(Violation) {
         let channel = Int(draw.next() % UInt64(Self.channels.count))
         let number = takeNumber()
+        remark = "message \(number) on \(Self.channels[channel])"
         // Mostly small, sometimes in fragments.
         let padding = draw.happens(0.1) ? Int(draw.next() % 40_000) : Int(draw.next() % 300)
         let message = ProbeMessage(
@@ -123,6 +126,7 @@ extension EngineRun {
             number: takeNumber(),
             padding: draw.happens(0.1) ? Int(draw.next() % 4000) : 20
         )
+        remark = "fast message \(message.number) of key \(key)"
         var outbound = OutboundMessage(
             session: session,
             channel: "pointer",

@@ -50,6 +50,8 @@ package final class EngineRun: SimulationRun<EngineProcess> {
         super.init(options, observer: observer)
     }
 
+    override class var layer: SimulatedLayer { .engine }
+
     override func makeProcess(_ life: Life, now: Instant) -> EngineProcess {
         let node = world.nodes[life.node]
         let process = EngineProcess(

@@ -11,6 +11,8 @@ package struct RunOptions: Sendable {
     package var duration: Duration?
     /// A fault of the protocol that a checker must find; for the checkers' own tests.
     package var planted: PlantedBug?
+    /// Instead of a fault mix and a workload drawn from the seed: these.
+    package var script: RunScript?
     /// Whether faults happen at all.
     package var hasFaults = true
     /// Instead of a fault mix: kill the leader so often and measure, on links like these.
@@ -52,6 +54,8 @@ package struct RunReport: Sendable {
     package var simulated = Duration.zero
     /// The first invariant that did not hold, if any.
     package var violation: Violation?
+    /// What the run was told to do until it ended.
+    package var script: RunScript?
     /// The last events before the end, oldest first.
     package var lastEvents: [TraceEvent] = []
     /// What happened, in numbers.

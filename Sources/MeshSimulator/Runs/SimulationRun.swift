@@ -16,6 +16,10 @@ package class SimulationRun<Process: MeshProcess> {
 
     let options: RunOptions
     let swarm: Swarm
+    /// What is simulated, as scripts name it.
+    class var layer: SimulatedLayer { preconditionFailure("a run knows its layer") }
+    /// What the last thing of the workload was, in words.
+    var remark = ""
     let world: World<Process>
     /// The chance of the workload.
     var draw: SeededGenerator
@@ -25,6 +29,10 @@ package class SimulationRun<Process: MeshProcess> {
     var reads = ReadFreshness()
     var history = ClientHistory()
 
+    private let chance: SeededGenerator
+    private var played: [RunScript.Line] = []
+    /// Whether nodes that are down come back when all is healed.
+    private let returns: Bool
     private var agenda: Schedule<Action>
     private var checkers = ConsensusCheckers()
     /// The second of the world that is counted, and the steps of each node in it.
@@ -46,16 +54,14 @@ package class SimulationRun<Process: MeshProcess> {
     init(_ options: RunOptions, observer: ((TraceEvent) -> Void)?) {
         self.options = options
         let generator = SeededGenerator(seed: options.seed)
-        swarm = Swarm(
-            seed: options.seed,
-            nodes: options.nodes,
-            start: Self.start,
-            duration: options.duration
-        )
+        chance = generator.stream("run.workload")
+        var heal = generator.stream("run.heal")
+        returns = options.script?.returns ?? heal.happens(0.5)
+        swarm = Self.swarm(options)
         world = World(seed: options.seed)
         world.trace.observer = observer
         agenda = Schedule(ties: generator.stream("run.ties"))
-        draw = generator.stream("run.workload")
+        draw = chance
         report = RunReport(seed: options.seed, nodes: swarm.nodes)
         report.classes = options.hasFaults ? swarm.classes : []
     }
@@ -74,6 +80,16 @@ package class SimulationRun<Process: MeshProcess> {
         } catch {
             report.violation = error
         }
+        report.script = RunScript(
+            layer: Self.layer,
+            seed: options.seed,
+            clocks: swarm.clocks,
+            safety: swarm.safety,
+            healed: options.hasFaults ? swarm.healed : LinkConditions(),
+            returns: returns,
+            planted: options.planted,
+            lines: played
+        )
         report.traceHash = world.trace.digest
         report.events = world.trace.count
         report.simulated = world.time - .zero
@@ -124,22 +140,81 @@ package class SimulationRun<Process: MeshProcess> {
 
     // MARK: - Phases
 
+    /// What happens to the run: drawn from the seed, or what a script says.
+    private static func swarm(_ options: RunOptions) -> Swarm {
+        var swarm = Swarm(
+            seed: options.seed,
+            nodes: options.nodes,
+            start: start,
+            duration: options.duration
+        )
+        // A run is as its script would be, so that the script gives the same run.
+        swarm.healed = swarm.healed.written
+        for place in swarm.script.indices {
+            switch swarm.script[place].action {
+            case .conditions(let conditions):
+                swarm.script[place].action = .conditions(conditions.written)
+            case .link(let from, let to, let conditions):
+                swarm.script[place].action = .link(from: from, to: to, conditions.written)
+            case .partition, .heal, .crash, .restart, .pause, .leave: break
+            }
+        }
+        guard let script = options.script else { return swarm }
+        swarm.nodes = script.clocks.count
+        swarm.clocks = script.clocks
+        swarm.safety = script.safety
+        swarm.healed = script.healed
+        swarm.script = []
+        swarm.classes = []
+        return swarm
+    }
+
     private func faultPhase() throws(Violation) {
+        guard options.script == nil else { return try play(options.script?.lines ?? []) }
+        var pauses = chance.stream("run.pauses")
+        var ordinal: UInt64 = 0
         if options.hasFaults {
             for fault in swarm.script { agenda.plan(.fault(fault.action), at: fault.time) }
         }
         for index in 0..<swarm.nodes { agenda.plan(.workload(index), at: swarm.safety.lowerBound) }
         while let (time, action) = agenda.pop(until: swarm.safety.upperBound) {
-            try advance(to: time)
             switch action {
-            case .fault(let fault): try perform(fault)
+            case .fault(let fault): try play(.fault(PlannedFault(time: time, action: fault)))
             case .workload(let node):
-                try work(node)
-                let pause = draw.duration(in: .milliseconds(20)...(.milliseconds(400)))
+                ordinal += 1
+                try play(.work(time: time, node: node, ordinal: ordinal, remark: ""))
+                let pause = pauses.duration(in: .milliseconds(20)...(.milliseconds(400)))
                 agenda.plan(.workload(node), at: time + pause)
             }
         }
         try advance(to: swarm.safety.upperBound)
+    }
+
+    private func play(_ lines: [RunScript.Line]) throws(Violation) {
+        for line in lines { try play(line) }
+        try advance(to: swarm.safety.upperBound)
+    }
+
+    /// Does one thing and notes it.
+    private func play(_ line: RunScript.Line) throws(Violation) {
+        try advance(to: line.time)
+        played.append(line)
+        switch line {
+        case .fault(let fault): try perform(fault.action)
+        case .work(_, let node, let ordinal, _):
+            // Chance of its own, so that the rest stays as it is when this is left out.
+            draw = chance.stream("run.work", ordinal)
+            remark = ""
+            defer {
+                played[played.count - 1] = .work(
+                    time: line.time,
+                    node: node,
+                    ordinal: ordinal,
+                    remark: remark
+                )
+            }
+            try work(node)
+        }
     }
 
     private func healPhase() throws(Violation) {
@@ -147,7 +222,6 @@ package class SimulationRun<Process: MeshProcess> {
         world.faults.clear()
         if options.hasFaults { world.faults.setAll(swarm.healed) }
         // Nodes that are down come back in half of the runs; else they stay dead for ever.
-        let returns = draw.happens(0.5)
         for node in world.nodes where node.process == nil && returns { try restart(node.index) }
         // A process that stands still is no part of a healed core; it goes on by itself.
         while world.nodes.contains(where: \.isPaused) {

@@ -2,7 +2,7 @@ package import MeshFaults
 package import MeshWire
 
 /// Something bad, or its end, that happens to a run at a planned time.
-package enum FaultAction: Sendable {
+package enum FaultAction: Hashable, Sendable {
     /// Every link gets these conditions.
     case conditions(LinkConditions)
     /// One direction gets conditions of its own.
@@ -22,25 +22,35 @@ package enum FaultAction: Sendable {
 }
 
 extension FaultAction: CustomStringConvertible {
-    /// The words of the laboratory.
+    /// The words of a script, which ``RunScript`` reads back.
     package var description: String {
         switch self {
-        case .conditions(let conditions): "conditions \(conditions)"
-        case .link(let from, let to, let conditions): "link n\(from)->n\(to) \(conditions)"
+        case .conditions(let conditions): Self.text("conditions", [conditions.description])
+        case .link(let from, let to, let conditions):
+            Self.text("link n\(from)->n\(to)", [conditions.description])
         case .partition(let partition):
-            "partition \(partition.groups) "
-                + partition.cuts.map { "n\($0.from)->n\($0.to)" }.joined(separator: " ")
+            Self.text(
+                "partition",
+                [
+                    partition.groups.map { $0.map { "n\($0)" }.joined(separator: ",") }
+                        .joined(separator: "|")
+                ] + partition.cuts.map { "n\($0.from)->n\($0.to)" }
+            )
         case .heal: "heal"
         case .crash(let node): "crash n\(node)"
         case .restart(let node): "restart n\(node)"
-        case .pause(let node, let duration): "pause n\(node) for \(duration)"
+        case .pause(let node, let duration): "pause n\(node) \(FaultUnits.text(duration))"
         case .leave(let node): "leave n\(node)"
         }
+    }
+
+    private static func text(_ word: String, _ others: [String]) -> String {
+        ([word] + others).filter { !$0.isEmpty }.joined(separator: " ")
     }
 }
 
 /// A fault at its time.
-package struct PlannedFault: Sendable, CustomStringConvertible {
+package struct PlannedFault: Hashable, Sendable, CustomStringConvertible {
     package var time: Instant
     package var action: FaultAction
 
