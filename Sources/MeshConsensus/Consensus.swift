@@ -5,7 +5,7 @@ package import MeshWire
 /// A sans-IO value. Inlets: ``receive(_:from:now:)``, ``submit(_:now:)``, ``read(_:after:now:)``,
 /// link reports, ``advance(to:)``. Outlet: ``poll(into:)``, which answers with the next deadline; call
 /// it after every batch of inlets until the output is drained, and ``advance(to:)`` at the deadline.
-package struct Consensus<Machine: StateMachine>: Sendable {
+package struct Consensus<Machine: StateMachine>: ~Copyable, Sendable {
     private var core: ConsensusCore
 
     /// A process outside every room; call ``create(now:)`` or ``join(via:now:)`` next.
@@ -119,6 +119,8 @@ package struct Consensus<Machine: StateMachine>: Sendable {
     package var isPrimary: Bool { core.isPrimary }
     /// Whether the view is known to be installed by its commit quorum.
     package var isUsable: Bool { core.isUsable }
+    /// What checkers compare after every step, in one cheap look.
+    package var marks: ConsensusMarks { core.marks }
     /// The highest epoch promised.
     package var promised: Epoch { core.promised }
     /// The last committed position known.
@@ -145,4 +147,24 @@ package struct Consensus<Machine: StateMachine>: Sendable {
     package var diagnostics: String { core.diagnostics }
     /// Counters.
     package var statistics: ConsensusStatistics { core.statistics }
+}
+
+/// The figures of one process that tell whether anything changed; plain numbers, no arrays.
+package struct ConsensusMarks: Hashable, Sendable {
+    /// What the process is.
+    package var role: Role
+    /// The highest epoch promised.
+    package var promised: Epoch
+    /// The epoch of the newest view installed; zero if there is none.
+    package var view: Epoch
+    /// The last committed position known.
+    package var commit: Position
+    /// The last applied position.
+    package var applied: Position
+    /// The last position of the log.
+    package var head: Position
+    /// The hash of the log up to ``head``.
+    package var headHash: Digest
+    /// The hash of the log up to ``applied``.
+    package var appliedHash: Digest
 }

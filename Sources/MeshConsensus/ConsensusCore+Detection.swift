@@ -362,5 +362,5 @@ extension ConsensusCore {
 
 extension Digest {
     /// The first eight bytes as a number, enough to notice a difference.
-    var prefix: UInt64 { bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
+    var prefix: UInt64 { words.0 }
 }

@@ -13,7 +13,7 @@ struct DisputedEntry: Sendable {
 /// (`promised`), what it hears (`links`), and the work under way, of each kind at most one: an
 /// `attempt` to form a view, a `catchUp`, a merge `talk`, the `leading` of its own view. Every change
 /// of the view runs through `adopt(_:)`, which clears that work together.
-struct ConsensusCore: Sendable {
+struct ConsensusCore: ~Copyable, Sendable {
     let configuration: ConsensusConfiguration
     let me: ProcessID
     let ability: UInt8
@@ -112,8 +112,20 @@ extension ConsensusCore {
     var commitPosition: Position {
         displayed?.applied ?? log.position(at: commit) ?? replica.applied
     }
-    var appliedPosition: Position { (displayed ?? replica).applied }
-    var appliedHash: Digest { (displayed ?? replica).appliedHash }
+    var appliedPosition: Position { displayed?.applied ?? replica.applied }
+    var appliedHash: Digest { displayed?.appliedHash ?? replica.appliedHash }
+    var marks: ConsensusMarks {
+        ConsensusMarks(
+            role: role,
+            promised: promised,
+            view: view?.epoch ?? .zero,
+            commit: commitPosition,
+            applied: appliedPosition,
+            head: headPosition,
+            headHash: headHash,
+            appliedHash: appliedHash
+        )
+    }
     var headPosition: Position { log.headPosition }
     var headHash: Digest { log.headHash }
     var estranged: [ProcessID] { replica.estranged }

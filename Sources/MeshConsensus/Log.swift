@@ -80,8 +80,11 @@ struct Log: Sendable {
 
     /// The last entry's index.
     var head: UInt64 { base.index &+ UInt64(entries.count) }
-    var headPosition: Position { entries.last?.position ?? base }
-    var headHash: Digest { entries.last?.hash ?? baseHash }
+    // Each of these projects a field, so that no entry with its arrays is copied.
+    var headPosition: Position {
+        entries.isEmpty ? base : entries[entries.count - 1].position
+    }
+    var headHash: Digest { entries.isEmpty ? baseHash : entries[entries.count - 1].hash }
 
     /// The entry at `index`, unless it is compacted or not there yet.
     subscript(index: UInt64) -> Entry? {
@@ -91,11 +94,15 @@ struct Log: Sendable {
 
     /// The chain's hash at `index`, known from the base to the head.
     func hash(at index: UInt64) -> Digest? {
-        index == base.index ? baseHash : self[index]?.hash
+        guard index > base.index, index <= head else {
+            return index == base.index ? baseHash : nil
+        }
+        return entries[Int(index - base.index) - 1].hash
     }
 
     func position(at index: UInt64) -> Position? {
-        index == base.index ? base : self[index]?.position
+        guard index > base.index, index <= head else { return index == base.index ? base : nil }
+        return entries[Int(index - base.index) - 1].position
     }
 
     /// Whether the log holds this point of a chain.
@@ -107,7 +114,10 @@ struct Log: Sendable {
     mutating func append(_ entry: Entry, digest: (_ bytes: [UInt8]) -> Digest) {
         precondition(entry.position.index == head + 1, "entries are appended in order")
         var entry = entry
-        entry.hash = digest(headHash.bytes + entry.bytes)
+        var link = ByteWriter(capacity: 32 + entry.bytes.count)
+        link.write(headHash)
+        link.write(entry.bytes)
+        entry.hash = digest(link.bytes)
         byteCount += entry.bytes.count
         entries.append(entry)
     }

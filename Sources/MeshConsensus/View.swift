@@ -48,17 +48,12 @@ package struct PrimaryConfiguration: Hashable, Sendable {
 }
 
 /// One installed membership of the room with one leader, named by its epoch.
+///
+/// A view is passed about at every message and hardly ever changed, so its lists lie in one shared
+/// box: a copy costs one reference, not one for each list.
 package struct View: Hashable, Sendable {
     /// The name; its proposer is the leader.
     package var epoch: Epoch
-    /// The members in rank order.
-    package var members: [Member]
-    /// Processes of the parent views that left for good, by LEAVE or kick.
-    package var departed: [ProcessID]
-    /// The views it follows: one, or two and more where branches met.
-    package var parents: [Epoch]
-    /// The configurations that a primary view must outweigh.
-    package var required: [PrimaryConfiguration]
     /// Where its view entry stands.
     package var start: Position
     /// The hash of the entry before ``start``; zero for the first view's genesis.
@@ -67,6 +62,53 @@ package struct View: Hashable, Sendable {
     package var primary: Bool
     /// Whether a person or a time-out overruled the weights; always false with `.available`.
     package var forced: Bool
+    private var lists: Lists
+
+    /// What a view lists; never changed, only replaced.
+    private final class Lists: Hashable, Sendable {
+        let members: [Member]
+        let tags: [UInt64]
+        let departed: [ProcessID]
+        let parents: [Epoch]
+        let required: [PrimaryConfiguration]
+
+        init(
+            members: [Member],
+            departed: [ProcessID],
+            parents: [Epoch],
+            required: [PrimaryConfiguration]
+        ) {
+            self.members = members
+            tags = members.map(\.process.tag)
+            self.departed = departed
+            self.parents = parents
+            self.required = required
+        }
+
+        static func == (left: Lists, right: Lists) -> Bool {
+            left === right
+                || left.members == right.members && left.departed == right.departed
+                    && left.parents == right.parents && left.required == right.required
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(members)
+            hasher.combine(departed)
+            hasher.combine(parents)
+            hasher.combine(required)
+        }
+    }
+
+    /// The members in rank order.
+    package var members: [Member] { lists.members }
+    /// Processes of the parent views that left for good, by LEAVE or kick.
+    package var departed: [ProcessID] { lists.departed }
+    /// The views it follows: one, or two and more where branches met.
+    package var parents: [Epoch] { lists.parents }
+    /// The configurations that a primary view must outweigh.
+    package var required: [PrimaryConfiguration] { lists.required }
+    /// The members' tags in rank order.
+    package var tags: [UInt64] { lists.tags }
 
     /// A view.
     package init(
@@ -81,10 +123,7 @@ package struct View: Hashable, Sendable {
         forced: Bool = false
     ) {
         self.epoch = epoch
-        self.members = members
-        self.departed = departed
-        self.parents = parents
-        self.required = required
+        lists = Lists(members: members, departed: departed, parents: parents, required: required)
         self.start = start
         self.startHash = startHash
         self.primary = primary
@@ -94,17 +133,14 @@ package struct View: Hashable, Sendable {
     /// The leader: the member whose tag the epoch carries.
     package var leader: ProcessID? { member(tag: epoch.proposer)?.process }
 
-    /// The members' tags in rank order.
-    package var tags: [UInt64] { members.map(\.process.tag) }
-
     /// The member with this tag.
     package func member(tag: UInt64) -> Member? {
-        members.first { $0.process.tag == tag }
+        tags.firstIndex(of: tag).map { members[$0] }
     }
 
     /// The place of this tag in rank order.
     package func rank(of tag: UInt64) -> Int? {
-        members.firstIndex { $0.process.tag == tag }
+        tags.firstIndex(of: tag)
     }
 
     /// Whether the process is listed.

@@ -179,9 +179,9 @@ extension Engine {
     /// Those of a view whose own entry is applied: until then the state may be that of a branch that
     /// lost.
     var companions: [NodeID] {
-        guard let consensus, let view = consensus.view, consensus.applied.epoch >= view.epoch else {
-            return []
-        }
+        guard let view, let applied = inspectConsensus({ $0.applied }),
+            applied.epoch >= view.epoch
+        else { return [] }
         return links.filter { view.contains($0.process) }.map(\.process.nodeID)
     }
 }

@@ -255,12 +255,12 @@ extension Engine {
 
     /// The view, its leader or this node's role changed.
     mutating func viewChanged(now: Instant) {
-        guard let consensus, let view = consensus.view else { return }
+        guard let view = consensus?.view else { return }
         discovery.setView(view.epoch)
         if let summary = summary { events.append(.view(summary)) }
-        guard consensus.isUsable, consensus.role == .member || consensus.role == .leader else {
-            return
-        }
+        guard consensus?.isUsable == true,
+            consensus?.role == .member || consensus?.role == .leader
+        else { return }
         switch membership {
         case .entering(let request, let record, _), .resuming(let request, let record, _):
             membership = .member(record)
@@ -284,13 +284,13 @@ extension Engine {
 
     /// The view in the words of the application.
     var summary: ViewSummary? {
-        guard let consensus, let view = consensus.view else { return nil }
+        guard let view else { return nil }
         return ViewSummary(
             epoch: view.epoch,
             members: view.members.map(\.process),
-            leader: consensus.leader,
-            isPrimary: consensus.isPrimary,
-            isUsable: consensus.isUsable
+            leader: view.leader,
+            isPrimary: inspectConsensus { $0.isPrimary } ?? false,
+            isUsable: inspectConsensus { $0.isUsable } ?? false
         )
     }
 

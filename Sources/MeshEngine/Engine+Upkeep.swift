@@ -173,7 +173,7 @@ extension Engine {
     var announcement: Announcement {
         var searching = false
         if case .searching = membership { searching = true }
-        let isEstranged = !(consensus?.estranged.isEmpty ?? true)
+        let isEstranged = inspectConsensus { !$0.estranged.isEmpty } ?? false
         return Announcement(
             invites: endpoint.openInvites,
             isSearching: searching,

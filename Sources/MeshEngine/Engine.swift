@@ -159,10 +159,10 @@ package struct Engine: ~Copyable {
     }
 
     /// The room's replicated state as this node has applied it.
-    package var room: RoomState? { consensus?.machine }
+    package var room: RoomState? { inspectConsensus { $0.machine } }
 
     /// The installed view.
-    package var view: View? { consensus?.view }
+    package var view: View? { inspectConsensus { $0.view } ?? nil }
 
     /// The pair with `nodeID`, if one is up.
     func link(_ nodeID: NodeID) -> Link? {

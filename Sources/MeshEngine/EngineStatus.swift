@@ -37,9 +37,9 @@ extension Engine {
             phase: membership.phase,
             roomName: membership.record?.name ?? "",
             view: summary,
-            role: consensus?.role,
-            applied: consensus?.applied,
-            head: consensus?.head,
+            role: inspectConsensus { $0.role },
+            applied: inspectConsensus { $0.applied },
+            head: inspectConsensus { $0.head },
             links: links.map {
                 LinkStatus(
                     process: $0.process,
@@ -52,7 +52,7 @@ extension Engine {
             endpoint: endpoint.statistics,
             lanes: lanes.statistics,
             discovery: discovery.statistics,
-            consensus: consensus?.statistics
+            consensus: inspectConsensus { $0.statistics }
         )
     }
 }

@@ -67,18 +67,28 @@ package struct LinkFaults: Sendable {
 
     /// Submits a datagram of `byteCount` bytes and answers when its copies arrive; none if lost.
     package mutating func submit(byteCount: Int, now: Instant) -> [Delivery] {
+        var deliveries: [Delivery] = []
+        submit(byteCount: byteCount, now: now, into: &deliveries)
+        return deliveries
+    }
+
+    /// Submits a datagram of `byteCount` bytes and appends when its copies arrive; none if lost.
+    package mutating func submit(
+        byteCount: Int,
+        now: Instant,
+        into deliveries: inout [Delivery]
+    ) {
         let ordinal = self.ordinal
         self.ordinal &+= 1
         counters.submitted &+= 1
         if conditions.isDown || conditions.mtuBytes.map({ byteCount > $0 }) ?? false {
             counters.cut &+= 1
-            return []
+            return
         }
         if isLost(ordinal) {
             counters.lost &+= 1
-            return []
+            return
         }
-        var deliveries: [Delivery] = []
         var copies = 1
         if streams.duplicate.happens(conditions.duplicate, ordinal) {
             copies += max(1, min(8, conditions.copies))
@@ -90,7 +100,6 @@ package struct LinkFaults: Sendable {
                 counters.delivered &+= 1
             }
         }
-        return deliveries
     }
 
     private mutating func isLost(_ ordinal: UInt64) -> Bool {

@@ -1,8 +1,12 @@
 /// A cursor over received bytes; every read checks its bounds once and throws, never traps.
+///
+/// `@usableFromInline` on the type is what lets other modules inline its methods: an `@inlinable`
+/// method of a merely `package` type stays a call, and a generic one runs unspecialised.
+@usableFromInline
 package struct ByteReader: ~Escapable {
     @usableFromInline package let bytes: RawSpan
     /// The number of bytes read so far.
-    @usableFromInline package private(set) var offset = 0
+    @usableFromInline package internal(set) var offset = 0
 
     @inlinable
     @_lifetime(copy bytes)
@@ -74,36 +78,41 @@ package struct ByteReader: ~Escapable {
     }
 
     /// Reads an identifier of 32 bytes.
+    @inlinable
     @_lifetime(self: copy self)
     package mutating func read<Kind>(
         _: WideIdentifier<Kind>.Type = WideIdentifier<Kind>.self
     ) throws(WireError) -> WideIdentifier<Kind> {
-        let start = offset
-        guard let identifier = WideIdentifier<Kind>(try readBytes(32)) else {
-            throw .invalid(at: start)
-        }
-        return identifier
+        try require(32)
+        return WideIdentifier(
+            words: (
+                try read(UInt64.self).byteSwapped, try read(UInt64.self).byteSwapped,
+                try read(UInt64.self).byteSwapped, try read(UInt64.self).byteSwapped
+            )
+        )
     }
 
     /// Reads an identifier of 16 bytes.
+    @inlinable
     @_lifetime(self: copy self)
     package mutating func read<Kind>(
         _: ShortIdentifier<Kind>.Type = ShortIdentifier<Kind>.self
     ) throws(WireError) -> ShortIdentifier<Kind> {
-        let start = offset
-        guard let identifier = ShortIdentifier<Kind>(try readBytes(16)) else {
-            throw .invalid(at: start)
-        }
-        return identifier
+        try require(16)
+        return ShortIdentifier(
+            words: (try read(UInt64.self).byteSwapped, try read(UInt64.self).byteSwapped)
+        )
     }
 
     /// Reads an epoch: counter, then proposer.
+    @inlinable
     @_lifetime(self: copy self)
     package mutating func readEpoch() throws(WireError) -> Epoch {
         Epoch(counter: try read(), proposer: try read())
     }
 
     /// Reads a position: epoch, then index.
+    @inlinable
     @_lifetime(self: copy self)
     package mutating func readPosition() throws(WireError) -> Position {
         Position(epoch: try readEpoch(), index: try read())
@@ -136,7 +145,7 @@ package struct ByteReader: ~Escapable {
         guard count >= 0, count <= remaining else { throw .truncated(at: offset) }
     }
 
-    @usableFromInline
+    @inlinable
     @_lifetime(self: copy self)
     package mutating func advance(_ count: Int) {
         offset += count

@@ -1,7 +1,8 @@
 /// Appends fields to a growing array of bytes; the mirror of ``ByteReader``.
+@usableFromInline
 package struct ByteWriter: Sendable {
     /// The bytes written so far.
-    package private(set) var bytes: [UInt8]
+    @usableFromInline package private(set) var bytes: [UInt8]
 
     /// An empty writer with room for `capacity` bytes.
     package init(capacity: Int = 64) {
@@ -13,6 +14,7 @@ package struct ByteWriter: Sendable {
     package var count: Int { bytes.count }
 
     /// Appends a little-endian integer.
+    @inlinable
     package mutating func write<T: FixedWidthInteger & BitwiseCopyable>(_ value: T) {
         bytes.append(littleEndian: value)
     }
@@ -31,6 +33,11 @@ package struct ByteWriter: Sendable {
     package mutating func writeCount(_ count: Int) {
         precondition(count >= 0, "a count is not negative: \(count)")
         writeVariable(UInt64(count))
+    }
+
+    /// Appends bytes as they are.
+    package mutating func write(_ other: [UInt8]) {
+        bytes.append(contentsOf: other)
     }
 
     /// Appends bytes as they are.
@@ -55,22 +62,32 @@ package struct ByteWriter: Sendable {
     }
 
     /// Appends an identifier.
+    @inlinable
     package mutating func write<Kind>(_ identifier: WideIdentifier<Kind>) {
-        write(identifier.bytes)
+        let words = identifier.words
+        write(words.0.byteSwapped)
+        write(words.1.byteSwapped)
+        write(words.2.byteSwapped)
+        write(words.3.byteSwapped)
     }
 
     /// Appends an identifier.
+    @inlinable
     package mutating func write<Kind>(_ identifier: ShortIdentifier<Kind>) {
-        write(identifier.bytes)
+        let words = identifier.words
+        write(words.0.byteSwapped)
+        write(words.1.byteSwapped)
     }
 
     /// Appends an epoch: counter, then proposer.
+    @inlinable
     package mutating func write(_ epoch: Epoch) {
         write(epoch.counter)
         write(epoch.proposer)
     }
 
     /// Appends a position: epoch, then index.
+    @inlinable
     package mutating func write(_ position: Position) {
         write(position.epoch)
         write(position.index)

@@ -34,8 +34,21 @@ package struct DatagramBatch: Sendable {
         Array(storage[entry.offset..<entry.offset + entry.byteCount])
     }
 
+    /// Appends the bytes of one datagram to `bytes`.
+    package func copy(_ entry: Entry, into bytes: inout [UInt8]) {
+        bytes.append(contentsOf: storage[entry.offset..<entry.offset + entry.byteCount])
+    }
+
     /// Appends a datagram.
     package mutating func append(_ bytes: some Collection<UInt8>, to destination: Destination) {
+        entries.append(
+            Entry(destination: destination, offset: storage.count, byteCount: bytes.count)
+        )
+        storage.append(contentsOf: bytes)
+    }
+
+    /// Appends a datagram.
+    package mutating func append(_ bytes: [UInt8], to destination: Destination) {
         entries.append(
             Entry(destination: destination, offset: storage.count, byteCount: bytes.count)
         )

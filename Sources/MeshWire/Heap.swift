@@ -2,18 +2,24 @@
 ///
 /// Elements that compare equal come out in no defined order, so an order that must repeat needs a
 /// tie-breaker inside the element.
+@usableFromInline
 package struct Heap<Element: Comparable> {
-    private var elements: [Element] = []
+    @usableFromInline package var elements: [Element] = []
 
+    @inlinable
     package init() {}
 
+    @inlinable
     package var count: Int { elements.count }
+    @inlinable
     package var isEmpty: Bool { elements.isEmpty }
 
     /// The least element.
+    @inlinable
     package var first: Element? { elements.first }
 
     /// Adds an element.
+    @inlinable
     package mutating func insert(_ element: Element) {
         elements.append(element)
         var child = elements.count - 1
@@ -26,6 +32,7 @@ package struct Heap<Element: Comparable> {
     }
 
     /// Takes the least element out.
+    @inlinable
     package mutating func popFirst() -> Element? {
         guard let last = elements.popLast() else { return nil }
         guard let least = elements.first else { return last }
@@ -35,13 +42,15 @@ package struct Heap<Element: Comparable> {
     }
 
     /// Forgets every element that `isUnwanted` names, in O(n).
+    @inlinable
     package mutating func removeAll(where isUnwanted: (Element) -> Bool) {
         var kept = Heap()
         for element in elements where !isUnwanted(element) { kept.insert(element) }
         self = kept
     }
 
-    private mutating func sink() {
+    @inlinable
+    package mutating func sink() {
         var parent = 0
         while true {
             let left = 2 * parent + 1

@@ -3,21 +3,24 @@ public struct WideIdentifier<Kind>: Hashable, Comparable, Sendable, BitwiseCopya
     /// The number of bytes on the wire.
     public static var byteCount: Int { 32 }
 
-    // Big-endian words, so that comparing words compares bytes.
-    private let words: (UInt64, UInt64, UInt64, UInt64)
+    /// The bytes as big-endian words, so that comparing words compares bytes.
+    @usableFromInline package let words: (UInt64, UInt64, UInt64, UInt64)
 
     /// The identifier with these bytes, or `nil` unless there are exactly 32.
     public init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
-        var words = bigEndianWords(bytes)
-        self.words = (words.next() ?? 0, words.next() ?? 0, words.next() ?? 0, words.next() ?? 0)
+        let words = bigEndianWords(bytes)
+        self.words = (words.0, words.1, words.2, words.3)
     }
 
-    private init(words: (UInt64, UInt64, UInt64, UInt64)) {
+    /// The identifier with these big-endian words.
+    @inlinable
+    package init(words: (UInt64, UInt64, UInt64, UInt64)) {
         self.words = words
     }
 
     /// The identifier of 32 zero bytes.
+    @inlinable
     public static var zero: Self { Self(words: (0, 0, 0, 0)) }
 
     /// The 32 bytes.
@@ -26,12 +29,15 @@ public struct WideIdentifier<Kind>: Hashable, Comparable, Sendable, BitwiseCopya
     }
 
     /// Whether `left` and `right` have the same bytes.
+    @inlinable
     public static func == (left: Self, right: Self) -> Bool { left.words == right.words }
 
     /// Whether `left` comes before `right`, byte by byte.
+    @inlinable
     public static func < (left: Self, right: Self) -> Bool { left.words < right.words }
 
     /// Feeds the bytes to `hasher`.
+    @inlinable
     public func hash(into hasher: inout Hasher) {
         hasher.combine(words.0)
         hasher.combine(words.1)
@@ -45,32 +51,39 @@ public struct ShortIdentifier<Kind>: Hashable, Comparable, Sendable, BitwiseCopy
     /// The number of bytes on the wire.
     public static var byteCount: Int { 16 }
 
-    private let words: (UInt64, UInt64)
+    /// The bytes as big-endian words.
+    @usableFromInline package let words: (UInt64, UInt64)
 
     /// The identifier with these bytes, or `nil` unless there are exactly 16.
     public init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
-        var words = bigEndianWords(bytes)
-        self.words = (words.next() ?? 0, words.next() ?? 0)
+        let words = bigEndianWords(bytes)
+        self.words = (words.0, words.1)
     }
 
-    private init(words: (UInt64, UInt64)) {
+    /// The identifier with these big-endian words.
+    @inlinable
+    package init(words: (UInt64, UInt64)) {
         self.words = words
     }
 
     /// The identifier of 16 zero bytes; on the wire it stands for "none".
+    @inlinable
     public static var zero: Self { Self(words: (0, 0)) }
 
     /// The 16 bytes.
     public var bytes: [UInt8] { bigEndianBytes([words.0, words.1]) }
 
     /// Whether `left` and `right` have the same bytes.
+    @inlinable
     public static func == (left: Self, right: Self) -> Bool { left.words == right.words }
 
     /// Whether `left` comes before `right`, byte by byte.
+    @inlinable
     public static func < (left: Self, right: Self) -> Bool { left.words < right.words }
 
     /// Feeds the bytes to `hasher`.
+    @inlinable
     public func hash(into hasher: inout Hasher) {
         hasher.combine(words.0)
         hasher.combine(words.1)
@@ -168,19 +181,19 @@ private func hexadecimalValue(_ digit: UInt8) -> UInt8? {
     }
 }
 
-private func bigEndianWords(_ bytes: some Collection<UInt8>) -> IndexingIterator<[UInt64]> {
-    var words: [UInt64] = []
-    var word: UInt64 = 0
-    for (offset, byte) in bytes.enumerated() {
-        word = word << 8 | UInt64(byte)
-        if offset % 8 == 7 {
-            words.append(word)
-            word = 0
-        }
+/// The first 32 bytes as words; what is missing counts as zeros.
+private func bigEndianWords(
+    _ bytes: some Collection<UInt8>
+) -> (UInt64, UInt64, UInt64, UInt64) {
+    let bytes = Array(bytes)
+    func word(_ index: Int) -> UInt64 {
+        bytes.dropFirst(8 * index).prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
-    return words.makeIterator()
+    return (word(0), word(1), word(2), word(3))
 }
 
 private func bigEndianBytes(_ words: [UInt64]) -> [UInt8] {
-    words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) } }
+    var writer = ByteWriter(capacity: 8 * words.count)
+    for word in words { writer.write(word.byteSwapped) }
+    return writer.bytes
 }

@@ -16,6 +16,7 @@ extension RawSpan {
     }
 
     /// The first byte, if there is one.
+    @inlinable
     package var first: UInt8? { integer(at: 0) }
 
     /// A copy of the bytes.
@@ -26,6 +27,7 @@ extension RawSpan {
 
 extension Array<UInt8> {
     /// The array's bytes, borrowed.
+    @inlinable
     package var raw: RawSpan {
         @_lifetime(borrow self) get { unsafe span.bytes }
     }
@@ -36,6 +38,7 @@ extension Array<UInt8> {
     }
 
     /// Appends an integer as its little-endian bytes.
+    @inlinable
     package mutating func append<T: FixedWidthInteger & BitwiseCopyable>(littleEndian value: T) {
         unsafe Swift.withUnsafeBytes(of: value.littleEndian) { unsafe append(contentsOf: $0) }
     }

@@ -2,6 +2,7 @@
 ///
 /// For names of random streams and for trace hashes: short, equal on every machine, and not for
 /// secrets. Bytes and integers may be fed in any order; feeding is associative.
+@usableFromInline
 package struct SipHash: Sendable {
     private var v0: UInt64
     private var v1: UInt64
@@ -22,6 +23,13 @@ package struct SipHash: Sendable {
     package static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
         var hash = SipHash()
         for byte in bytes { hash.update(byte) }
+        return hash.finish()
+    }
+
+    /// The hash of `bytes` alone.
+    package static func hash(_ bytes: [UInt8]) -> UInt64 {
+        var hash = SipHash()
+        hash.update(bytes.raw)
         return hash.finish()
     }
 

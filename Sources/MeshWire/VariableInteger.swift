@@ -1,4 +1,5 @@
 /// The varint of RFC 9000 §16, in its shortest form only.
+@usableFromInline
 package enum VariableInteger {
     /// The greatest value a varint holds, 2^62 − 1.
     package static let maximum: UInt64 = 1 << 62 - 1

@@ -6,8 +6,8 @@ import MeshWire
 /// After every step of a process its invariants are checked (`30-consensus.md` §15); what fails is
 /// collected in ``failures`` with the time and the number of the invariant.
 struct Cluster {
-    struct Node {
-        var process: ProcessID
+    final class Node {
+        let process: ProcessID
         var consensus: Consensus<Ledger>
         var isAlive = true
         var pausedUntil: Instant?
@@ -21,6 +21,12 @@ struct Cluster {
         var commit = Position.zero
         var applied = Position.zero
         var isOut: Bool { consensus.role == .left }
+        var isPrimary: Bool { consensus.isPrimary }
+
+        init(process: ProcessID, consensus: consuming Consensus<Ledger>) {
+            self.process = process
+            self.consensus = consensus
+        }
     }
 
     struct Acknowledged {
@@ -337,12 +343,12 @@ struct Cluster {
     }
 
     private mutating func check(_ index: Int) {
-        let consensus = nodes[index].consensus
-        guard consensus.role == .member || consensus.role == .leader else { return }
-        let promised = consensus.promised
-        let epoch = consensus.view?.epoch ?? .zero
-        let commit = consensus.commit
-        let applied = consensus.applied
+        let node = nodes[index]
+        guard node.consensus.role == .member || node.consensus.role == .leader else { return }
+        let promised = node.consensus.promised
+        let epoch = node.consensus.view?.epoch ?? .zero
+        let commit = node.consensus.commit
+        let applied = node.consensus.applied
         if promised < nodes[index].promised { fail(2, "promised fell to \(promised)", index) }
         if epoch < nodes[index].epoch { fail(2, "the view fell to \(epoch)", index) }
         if commit < nodes[index].commit {
@@ -358,17 +364,17 @@ struct Cluster {
         nodes[index].commit = commit
         let hasApplied = applied != nodes[index].applied
         nodes[index].applied = applied
-        let head = consensus.head
-        let headHash = consensus.headHash
+        let head = node.consensus.head
+        let headHash = node.consensus.headHash
         if let known = hashAt[head] {
             if known != headHash { fail(5, "two entries at \(head)", index) }
         } else {
             hashAt[head] = headHash
         }
         guard hasApplied else { return }
-        let machine = consensus.machine
+        let machine = node.consensus.machine
         if machine.hasDouble { fail(9, "a command had two effects", index) }
-        let hash = consensus.appliedHash
+        let hash = node.consensus.appliedHash
         if let known = hashAt[applied] {
             if known != hash { fail(4, "two histories at \(applied)", index) }
         } else {
@@ -415,8 +421,8 @@ struct Cluster {
             view.members.count == indices.count
         else { return false }
         return indices.allSatisfy { index in
-            let consensus = nodes[index].consensus
-            return consensus.view?.epoch == view.epoch && consensus.isUsable
+            let node = nodes[index]
+            return node.consensus.view?.epoch == view.epoch && node.consensus.isUsable
                 && view.contains(nodes[index].process)
         }
     }
@@ -438,12 +444,13 @@ struct Cluster {
 
     func describe(_ indices: [Int]) -> String {
         indices.map { index in
-            let consensus = nodes[index].consensus
-            let tags = consensus.view?.tags.compactMap { self.index(tag: $0) } ?? []
-            return "[\(index) \(consensus.role) view \(consensus.view?.epoch.counter ?? 0)@"
-                + "\(consensus.leader.flatMap { self.index(tag: $0.tag) } ?? -1) \(tags) promised "
-                + "\(consensus.promised.counter) usable \(consensus.isUsable) head "
-                + "\(consensus.head.index) commit \(consensus.commit.index) open "
+            let node = nodes[index]
+            let tags = node.consensus.view?.tags.compactMap { self.index(tag: $0) } ?? []
+            return
+                "[\(index) \(node.consensus.role) view \(node.consensus.view?.epoch.counter ?? 0)@"
+                + "\(node.consensus.leader.flatMap { self.index(tag: $0.tag) } ?? -1) \(tags) promised "
+                + "\(node.consensus.promised.counter) usable \(node.consensus.isUsable) head "
+                + "\(node.consensus.head.index) commit \(node.consensus.commit.index) open "
                 + "\(nodes[index].open.count)]"
         }.joined(separator: "\n")
     }

@@ -201,6 +201,6 @@ import Testing
             cluster.inject(bytes, from: sample.from, to: sample.to)
         }
         #expect(refused > 1000)
-        #expect(cluster.nodes.map(\.consensus.statistics.malformed).reduce(0, +) > 500)
+        #expect(cluster.nodes.map { $0.consensus.statistics.malformed }.reduce(0, +) > 500)
     }
 }

@@ -14,8 +14,8 @@ import Testing
                 $0.isOneView([0, 1]) && $0.isOneView([2, 3])
             }
             try #require(split != nil, "\(cluster.describe(cluster.live))")
-            #expect(cluster.nodes[0].consensus.isPrimary)
-            #expect(!cluster.nodes[2].consensus.isPrimary)
+            #expect(cluster.nodes[0].isPrimary)
+            #expect(!cluster.nodes[2].isPrimary)
             for index in 0..<4 { cluster.submit(index) }
             cluster.run(for: .milliseconds(300))
             #expect(cluster.acknowledged.count == 4)

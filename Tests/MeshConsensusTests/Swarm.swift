@@ -98,7 +98,7 @@ enum Swarm {
         outcome.failures = cluster.failures
         outcome.acknowledged = cluster.acknowledged.count
         outcome.discarded = cluster.discarded.count
-        outcome.views = cluster.nodes.map(\.consensus.statistics.views).max() ?? 0
+        outcome.views = cluster.nodes.map { $0.consensus.statistics.views }.max() ?? 0
         outcome.trace = cluster.trace
         outcome.messages = cluster.messageCount
         outcome.detail =

@@ -78,7 +78,7 @@ package struct Observation: Sendable {
 extension Observation {
     /// What is seen of `consensus`, the machine of the process `tag`.
     package init<Machine: StateMachine>(
-        _ consensus: Consensus<Machine>,
+        _ consensus: borrowing Consensus<Machine>,
         tag: UInt64,
         life: Life,
         hashingState: Bool

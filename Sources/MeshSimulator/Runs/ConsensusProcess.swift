@@ -55,11 +55,14 @@ package final class ConsensusProcess: MeshProcess {
     /// The peers ever heard, sorted.
     private var peers: [Peer] = []
     private var large = LargeMessages()
-    private var outgoing: [(Destination, [UInt8])] = []
+    private var outgoing = DatagramBatch()
+    private var output = ConsensusOutput()
     private var events: [Event] = []
     private var wantsToJoin = false
     private var nextHello: Instant
     private var consensusDeadline: Instant?
+    /// No peer counts as lost before this.
+    private var nextLoss = Instant.distantFuture
     private var tickets: [Ticket: UInt64] = [:]
     private var sequence: UInt64 = 0
     private let readsStale: Bool
@@ -115,12 +118,11 @@ package final class ConsensusProcess: MeshProcess {
     private static func digest(_ bytes: [UInt8]) -> Digest {
         var hash = SipHash()
         hash.update(bytes.raw)
-        var writer = ByteWriter(capacity: 32)
-        for index in 0..<4 as Range<UInt64> {
-            hash.update(index)
-            writer.write(hash.finish())
+        func next() -> UInt64 {
+            hash.update(0 as UInt64)
+            return hash.finish()
         }
-        return Digest(writer.bytes) ?? .zero
+        return Digest(words: (next(), next(), next(), next()))
     }
 
     package func handle(command: Command, now: Instant) {
@@ -150,24 +152,30 @@ package final class ConsensusProcess: MeshProcess {
                 events.append(.completed(request: request, .failure(error)))
             }
         }
-        drain(now)
     }
 
     package func handleTimer(now: Instant) {
         if nextHello <= now { sayHello(now) }
+        if nextLoss <= now { loseSilentPeers(now) }
+        consensus.advance(to: now)
+    }
+
+    private func loseSilentPeers(_ now: Instant) {
+        nextLoss = .distantFuture
         for index in peers.indices where peers[index].isReachable {
-            guard now - peers[index].lastHeard >= Self.grace else { continue }
+            let loss = peers[index].lastHeard + Self.grace
+            guard loss <= now else {
+                nextLoss = min(nextLoss, loss)
+                continue
+            }
             peers[index].isReachable = false
             consensus.unreachable(peers[index].process, now: now)
         }
-        consensus.advance(to: now)
-        drain(now)
     }
 
     package func handle(datagram: RawSpan, from sender: SocketAddress, now: Instant) {
         // What is damaged or foreign is dropped, as an unauthentic packet would be.
         try? receive(datagram, from: sender, now: now)
-        drain(now)
     }
 
     package func poll(
@@ -176,18 +184,22 @@ package final class ConsensusProcess: MeshProcess {
         events: inout [Event]
     ) -> Instant? {
         drain(now)
-        for (tag, bytes) in large.due(now) { send(.fragment, bytes, toTag: tag) }
-        for (destination, bytes) in outgoing { batch.append(bytes, to: destination) }
-        outgoing.removeAll(keepingCapacity: true)
-        events.append(contentsOf: self.events)
-        self.events.removeAll(keepingCapacity: true)
-        let lost = peers.lazy.filter(\.isReachable).map { $0.lastHeard + Self.grace }.min()
-        return [nextHello, consensusDeadline, large.deadline, lost].compactMap { $0 }.min()
+        var deadline = min(nextHello, nextLoss)
+        if !large.isIdle {
+            for (tag, bytes) in large.due(now) { send(.fragment, bytes, toTag: tag) }
+            if let due = large.deadline { deadline = min(deadline, due) }
+        }
+        if let due = consensusDeadline { deadline = min(deadline, due) }
+        // The caller's batch is empty: it has sent what was in it.
+        swap(&outgoing, &batch)
+        if !self.events.isEmpty {
+            events.append(contentsOf: self.events)
+            self.events.removeAll(keepingCapacity: true)
+        }
+        return deadline
     }
 
-    package var role: Role? { consensus.role }
-    package var applied: Position { consensus.applied }
-    package var head: Position { consensus.head }
+    package var marks: ConsensusMarks? { consensus.marks }
 
     package func observation(of life: Life, hashingState: Bool) -> Observation? {
         Observation(consensus, tag: process.tag, life: life, hashingState: hashingState)
@@ -240,8 +252,10 @@ package final class ConsensusProcess: MeshProcess {
             }
             let peer = Peer(process: sender, address: address, lastHeard: now, isReachable: true)
             peers.insert(peer, at: place)
+            nextLoss = min(nextLoss, now + Self.grace)
         } else {
             isNew = !peers[place].isReachable
+            if isNew { nextLoss = min(nextLoss, now + Self.grace) }
             peers[place].isReachable = true
             peers[place].lastHeard = now
             peers[place].address = address
@@ -255,12 +269,12 @@ package final class ConsensusProcess: MeshProcess {
 
     private func sayHello(_ now: Instant) {
         nextHello = now + Self.helloPeriod
-        outgoing.append((.discovery, datagram(.hello, [], receiver: 0)))
+        outgoing.append(datagram(.hello, [], receiver: 0), to: .discovery)
     }
 
     private func drain(_ now: Instant) {
-        var output = ConsensusOutput()
         consensusDeadline = consensus.poll(into: &output)
+        guard !output.messages.isEmpty || !output.events.isEmpty else { return }
         for message in output.messages {
             if message.isLarge {
                 large.send(message.bytes, to: message.to.tag, now: now)
@@ -279,6 +293,8 @@ package final class ConsensusProcess: MeshProcess {
             default: events.append(.consensus(event))
             }
         }
+        output.messages.removeAll(keepingCapacity: true)
+        output.events.removeAll(keepingCapacity: true)
     }
 
     private func send(_ kind: Kind, _ body: [UInt8], toTag tag: UInt64) {
@@ -288,7 +304,7 @@ package final class ConsensusProcess: MeshProcess {
 
     private func send(_ kind: Kind, _ body: [UInt8], to peer: ProcessID, at address: SocketAddress)
     {
-        outgoing.append((.address(address), datagram(kind, body, receiver: peer.tag)))
+        outgoing.append(datagram(kind, body, receiver: peer.tag), to: .address(address))
     }
 
     /// A datagram and its checksum.

@@ -30,6 +30,9 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
 
     override class var layer: SimulatedLayer { .consensus }
 
+    override func advance(to time: Instant) throws(Violation) { try advanceInline(to: time) }
+    override func check(_ step: Step) throws(Violation) { try checkInline(step) }
+
     override func makeProcess(_ life: Life, now: Instant) -> ConsensusProcess {
         let process = ConsensusProcess(
             node: life.node,

@@ -66,9 +66,7 @@ package final class EndpointProcess: MeshProcess {
         endpoint.setRoster([], anyoneWithSecret: true, now: now)
     }
 
-    package var role: Role? { nil }
-    package var applied: Position { .zero }
-    package var head: Position { .zero }
+    package var marks: ConsensusMarks? { nil }
     package func observation(of life: Life, hashingState: Bool) -> Observation? { nil }
 
     /// Whether a pair with this process is up.

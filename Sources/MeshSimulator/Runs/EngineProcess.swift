@@ -71,12 +71,12 @@ package final class EngineProcess: MeshProcess {
         return deadline
     }
 
-    package var role: Role? { engine.inspectedConsensus?.role }
-    package var applied: Position { engine.inspectedConsensus?.applied ?? .zero }
-    package var head: Position { engine.inspectedConsensus?.head ?? .zero }
+    package var marks: ConsensusMarks? { engine.inspectConsensus { $0.marks } }
 
-    /// The machine of the room's consensus; `nil` outside every room.
-    package var inspected: Consensus<RoomState>? { engine.inspectedConsensus }
+    /// Lets `body` look at the room's consensus; `nil` outside every room.
+    func inspect<Seen>(_ body: (borrowing Consensus<RoomState>) -> Seen) -> Seen? {
+        engine.inspectConsensus(body)
+    }
 
     /// The room's state as this node has applied it.
     package var room: RoomState? { engine.room }
@@ -85,7 +85,7 @@ package final class EngineProcess: MeshProcess {
     package var status: EngineStatus { engine.status }
 
     package func observation(of life: Life, hashingState: Bool) -> Observation? {
-        engine.inspectedConsensus.map {
+        engine.inspectConsensus {
             Observation($0, tag: process.tag, life: life, hashingState: hashingState)
         }
     }

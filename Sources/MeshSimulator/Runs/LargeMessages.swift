@@ -30,6 +30,9 @@ struct LargeMessages {
     private static let attempts = 250
     private static let remembered = 256
 
+    /// Whether nothing waits for an acknowledgment.
+    var isIdle: Bool { sending.isEmpty }
+
     /// When something must be sent again.
     var deadline: Instant? { sending.map(\.next).min() }
 

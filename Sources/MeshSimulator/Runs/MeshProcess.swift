@@ -3,12 +3,17 @@ package import MeshWire
 
 /// A simulated process that takes part in a room, so that the checkers can look at it.
 package protocol MeshProcess: SimulatedProcess {
-    /// What it is in its room; `nil` outside every room.
-    var role: Role? { get }
-    /// The last position it applied.
-    var applied: Position { get }
-    /// The last position of its log.
-    var head: Position { get }
+    /// What it is and how far it is, in plain numbers; `nil` outside every room.
+    var marks: ConsensusMarks? { get }
     /// What the checkers see; `nil` outside every room.
     func observation(of life: Life, hashingState: Bool) -> Observation?
+}
+
+extension MeshProcess {
+    /// What it is in its room; `nil` outside every room.
+    package var role: Role? { marks?.role }
+    /// The last position it applied.
+    package var applied: Position { marks?.applied ?? .zero }
+    /// The last position of its log.
+    package var head: Position { marks?.head ?? .zero }
 }

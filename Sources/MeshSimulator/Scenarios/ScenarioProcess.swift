@@ -31,12 +31,14 @@ extension ConsensusProcess: ScenarioProcess {
 }
 
 extension EngineProcess: ScenarioProcess {
-    package var view: View? { inspected?.view }
-    package var isPrimary: Bool { inspected?.isPrimary ?? false }
-    package var isUsable: Bool { inspected?.isUsable ?? false }
-    package var statistics: ConsensusStatistics { inspected?.statistics ?? ConsensusStatistics() }
-    package var stateBytes: [UInt8] { inspected?.snapshot ?? [] }
-    package var appliedHash: Digest { inspected?.appliedHash ?? .zero }
+    package var view: View? { inspect { $0.view } ?? nil }
+    package var isPrimary: Bool { inspect { $0.isPrimary } ?? false }
+    package var isUsable: Bool { inspect { $0.isUsable } ?? false }
+    package var statistics: ConsensusStatistics {
+        inspect { $0.statistics } ?? ConsensusStatistics()
+    }
+    package var stateBytes: [UInt8] { inspect { $0.snapshot } ?? [] }
+    package var appliedHash: Digest { inspect { $0.appliedHash } ?? .zero }
 
     /// Everything is sealed: from outside one message is like another.
     package static func messageCode(in datagram: [UInt8]) -> UInt8? { nil }

@@ -278,7 +278,8 @@ package class ScenarioRun<Process: ScenarioProcess> {
         }
         guard let seen = process.observation(of: life, hashingState: isNew) else { return }
         do {
-            try checkers.check(seen, spins: world.nodes[life.node].spins)
+            try Bounds().check(life, spins: world.nodes[life.node].spins)
+            try checkers.check(seen)
         } catch {
             throw failure("\(error)")
         }

@@ -1,11 +1,9 @@
 package import MeshWire
 
-/// What wakes a simulated node.
-package enum Stimulus<Command> {
+/// What waits for a stopped node.
+enum Stimulus<Command> {
     /// A datagram arrived.
     case datagram([UInt8], from: SocketAddress)
-    /// The armed deadline has come.
-    case timer
     /// The application wants something.
     case command(Command)
 }
@@ -20,6 +18,8 @@ package final class SimulatedNode<Process: SimulatedProcess> {
     package let index: Int
     /// Where the node receives.
     package internal(set) var address: SocketAddress
+    /// The network of ``address``, its second byte; changes when the node moves.
+    var network: UInt8 = 0
     /// The node's clock.
     package internal(set) var clock: VirtualClock
     /// The running process; `nil` while the node is down.
@@ -31,6 +31,8 @@ package final class SimulatedNode<Process: SimulatedProcess> {
 
     /// What arrived while the process was stopped, as in a socket buffer; bounded.
     var waiting: [Stimulus<Process.Command>] = []
+    /// The deadline in force, on the node's clock.
+    var deadline: Instant?
     /// The deadline in force, on the world's clock.
     var armed: Instant?
     /// The wake-up that stands on the agenda, no later than ``armed``.
@@ -52,20 +54,46 @@ package final class SimulatedNode<Process: SimulatedProcess> {
         self.clock = clock
     }
 
-    /// Lets the process handle one stimulus at the world's `now`, and polls it dry.
-    func drive(_ stimulus: Stimulus<Process.Command>?, now: Instant) {
+    // 3. Handle each input of the batch; here a batch has one.
+
+    /// Lets the process handle a datagram at the world's `now`, and polls it dry.
+    func drive(datagram: RawSpan, from sender: SocketAddress, now: Instant) {
         guard let process else { return }
         let local = clock.local(now)
-        // 3. Handle each input of the batch; here a batch has one.
-        switch stimulus {
-        case .datagram(let bytes, let sender):
-            process.handle(datagram: bytes.raw, from: sender, now: local)
-        case .timer: process.handleTimer(now: local)
-        case .command(let command): process.handle(command: command, now: local)
-        case nil: break
-        }
-        // 4. Poll until there is nothing to send, gathering datagrams and events.
-        let deadline = process.poll(now: local, into: &batch, events: &events)
+        process.handle(datagram: datagram, from: sender, now: local)
+        poll(process, now: now, local: local)
+    }
+
+    /// Lets the process handle its deadline, and polls it dry.
+    func driveTimer(now: Instant) {
+        guard let process else { return }
+        let local = clock.local(now)
+        process.handleTimer(now: local)
+        poll(process, now: now, local: local)
+    }
+
+    /// Lets the process handle a command, and polls it dry.
+    func drive(command: Process.Command, now: Instant) {
+        guard let process else { return }
+        let local = clock.local(now)
+        process.handle(command: command, now: local)
+        poll(process, now: now, local: local)
+    }
+
+    /// Polls a new process.
+    func drive(now: Instant) {
+        guard let process else { return }
+        poll(process, now: now, local: clock.local(now))
+    }
+
+    // 4. Poll until there is nothing to send, gathering datagrams and events.
+    private func poll(_ process: Process, now: Instant, local: Instant) {
+        deadline = process.poll(now: local, into: &batch, events: &events)
+        arm(now: now)
+    }
+
+    /// Translates the deadline to the world's clock.
+    func arm(now: Instant) {
         armed = deadline.map { max(now, clock.world($0)) }
     }
 }

@@ -15,6 +15,7 @@ package struct VirtualClock: Hashable, Sendable {
 
     /// What the clock shows at the world's `now`.
     package func local(_ now: Instant) -> Instant {
+        if driftPartsPerMillion == 0 { return now + offset }
         // Split so that the product cannot overflow within 292 years.
         let millions = now.nanoseconds / 1_000_000
         let rest = now.nanoseconds % 1_000_000
@@ -25,6 +26,7 @@ package struct VirtualClock: Hashable, Sendable {
     /// The earliest instant of the world at which the clock shows `deadline` or more.
     package func world(_ deadline: Instant) -> Instant {
         guard deadline < .distantFuture else { return .distantFuture }
+        if driftPartsPerMillion == 0 { return deadline - offset }
         let shown = (deadline - offset).nanoseconds
         let millions = shown / (1_000_000 + driftPartsPerMillion)
         let rest = shown % (1_000_000 + driftPartsPerMillion)

@@ -1,4 +1,4 @@
-package import MeshFaults
+import MeshFaults
 package import MeshWire
 
 /// Virtual time, a virtual network and the nodes on it; one thread, one agenda, one seed.
@@ -17,19 +17,12 @@ package final class World<Process: SimulatedProcess> {
         package var events: [Process.Event] = []
     }
 
-    private enum Action {
-        case datagram(to: Int, from: Int, sender: SocketAddress, [UInt8])
-        case timer(Int, incarnation: UInt32, deadline: Instant)
-        case command(Int, incarnation: UInt32, Process.Command)
-        case resume(Int, incarnation: UInt32)
-    }
-
     /// The world's time.
     package private(set) var time = Instant.zero
     /// The nodes, by their number.
     package private(set) var nodes: [SimulatedNode<Process>] = []
     /// The network's faults; may be changed between steps.
-    package var faults: FaultEngine<Int>
+    package var faults: Links
     /// The record of the run.
     package var trace = Trace()
     /// How many datagrams were delivered, and how many bytes.
@@ -39,16 +32,18 @@ package final class World<Process: SimulatedProcess> {
     /// Says of a datagram, and from and to whom it goes, whether it reaches the links at all.
     package var gate: ((_ bytes: [UInt8], _ from: Int, _ to: Int) -> Bool)?
 
-    private var schedule: Schedule<Action>
-    private var addresses: [SocketAddress: Int] = [:]
-    private var moves = 0
+    private var agenda: Agenda
+    private var datagrams = Slots<[UInt8]>()
+    private var commands = Slots<Process.Command?>()
+    private var deliveries: [Delivery] = []
+    private var moves: UInt8 = 0
 
     /// An empty world of this seed.
     package init(seed: UInt64) {
         let generator = SeededGenerator(seed: seed)
         var network = generator.stream("network")
-        schedule = Schedule(ties: generator.stream("ties"))
-        faults = FaultEngine(seed: network.next())
+        agenda = Agenda(ties: generator.stream("ties"))
+        faults = Links(seed: network.next())
     }
 
     /// Adds a machine without a process and answers its number.
@@ -56,15 +51,17 @@ package final class World<Process: SimulatedProcess> {
         let index = nodes.count
         let address = address(of: index)
         nodes.append(SimulatedNode(index: index, address: address, clock: clock))
-        addresses[address] = index
+        faults.addNode()
         return index
     }
 
     /// Where the node of this number receives, whether it was added yet or not.
-    package func address(of index: Int) -> SocketAddress {
+    package func address(of index: Int) -> SocketAddress { address(of: index, network: 0) }
+
+    private func address(of index: Int, network: UInt8) -> SocketAddress {
         SocketAddress(
             10,
-            0,
+            network,
             UInt8(index >> 8),
             UInt8(index & 255),
             port: UInt16(20_000 + index)
@@ -74,20 +71,18 @@ package final class World<Process: SimulatedProcess> {
     /// Gives a node a new address; what is sent to the old one is lost.
     package func move(_ index: Int) {
         let node = nodes[index]
-        addresses[node.address] = nil
-        var address = node.address
         // A network of its own for each move: 10.1, 10.2 and so on.
-        while addresses[address] != nil || address == node.address {
-            moves += 1
-            let port = UInt16(20_000 + index)
-            address = SocketAddress(10, UInt8(moves & 255), 0, UInt8(index & 255), port: port)
-        }
-        node.address = address
-        addresses[address] = index
+        repeat { moves &+= 1 } while moves == node.network
+        node.network = moves
+        node.address = address(of: index, network: moves)
     }
 
     /// The node that receives at `address`.
-    package func node(at address: SocketAddress) -> Int? { addresses[address] }
+    package func node(at address: SocketAddress) -> Int? {
+        // The number stands in the address's last two bytes.
+        let index = Int(address.low & 0xffff)
+        return index < nodes.count && nodes[index].address == address ? index : nil
+    }
 
     /// Starts a process on a node that has none, and answers what it says first.
     @discardableResult
@@ -97,7 +92,7 @@ package final class World<Process: SimulatedProcess> {
         node.incarnation += 1
         node.process = process
         record(index, .start)
-        node.drive(nil, now: time)
+        node.drive(now: time)
         return settle(node)
     }
 
@@ -105,6 +100,7 @@ package final class World<Process: SimulatedProcess> {
     package func crash(_ index: Int) {
         let node = nodes[index]
         node.process = nil
+        node.deadline = nil
         node.armed = nil
         node.planned = nil
         node.isPaused = false
@@ -118,14 +114,26 @@ package final class World<Process: SimulatedProcess> {
         guard node.process != nil, !node.isPaused else { return }
         node.isPaused = true
         record(index, .pause, "for \(duration)")
-        schedule.plan(.resume(index, incarnation: node.incarnation), at: time + duration)
+        agenda.plan(
+            Agenda.Entry(
+                time: time + duration,
+                kind: .resume,
+                node: Int32(index),
+                incarnation: node.incarnation
+            )
+        )
     }
 
     /// Gives a command to a node's process at `instant`; a process started later never gets it.
     package func submit(_ command: Process.Command, to index: Int, at instant: Instant) {
-        schedule.plan(
-            .command(index, incarnation: nodes[index].incarnation, command),
-            at: max(time, instant)
+        agenda.plan(
+            Agenda.Entry(
+                time: max(time, instant),
+                kind: .command,
+                node: Int32(index),
+                incarnation: nodes[index].incarnation,
+                slot: commands.put(nil) { $0 = command }
+            )
         )
     }
 
@@ -133,17 +141,16 @@ package final class World<Process: SimulatedProcess> {
     ///
     /// Between steps only. A stopped process gets it when it resumes, a dead one never.
     package func perform(_ command: Process.Command, on index: Int) -> Step {
-        drive(index, nodes[index].incarnation, .command(command), .command)
-            ?? Step(time: time, node: index)
+        drive(nodes[index], command) ?? Step(time: time, node: index)
     }
 
     /// Does the next thing on the agenda; `nil` when nothing is left until `limit`.
     ///
     /// The world's time is then `limit`.
     package func step(until limit: Instant) -> Step? {
-        while let (planned, action) = schedule.pop(until: limit) {
-            time = planned
-            if let step = perform(action) { return step }
+        while let entry = agenda.pop(until: limit) {
+            time = entry.time
+            if let step = perform(entry) { return step }
         }
         time = max(time, limit)
         return nil
@@ -155,32 +162,59 @@ package final class World<Process: SimulatedProcess> {
     }
 
     // 1. Wait for readiness, deadline or command: the agenda's next entry.
-    private func perform(_ action: Action) -> Step? {
-        switch action {
-        case .datagram(let to, let from, let sender, let bytes):
-            guard nodes[to].process != nil else { return nil }
-            let incarnation = nodes[to].incarnation
-            delivered.datagrams &+= 1
-            delivered.bytes &+= UInt64(bytes.count)
-            return drive(to, incarnation, .datagram(bytes, from: sender), .datagram, from: from)
-        case .timer(let index, let incarnation, let deadline):
-            return wake(nodes[index], incarnation, planned: deadline)
-        case .command(let index, let incarnation, let command):
-            return drive(index, incarnation, .command(command), .command)
-        case .resume(let index, let incarnation):
-            let node = nodes[index]
-            guard node.incarnation == incarnation, node.isPaused else { return nil }
+    private func perform(_ entry: Agenda.Entry) -> Step? {
+        let node = nodes[Int(entry.node)]
+        switch entry.kind {
+        case .datagram:
+            // The bytes leave their slot for as long as the node handles them.
+            var bytes: [UInt8] = []
+            datagrams.exchange(entry.slot, &bytes)
+            let step = deliver(bytes, entry, to: node)
+            datagrams.exchange(entry.slot, &bytes)
+            datagrams.release(entry.slot)
+            return step
+        case .timer: return wake(node, entry)
+        case .command:
+            var command: Process.Command?
+            commands.exchange(entry.slot, &command)
+            commands.release(entry.slot)
+            guard let command, node.incarnation == entry.incarnation else { return nil }
+            return drive(node, command)
+        case .resume:
+            guard node.incarnation == entry.incarnation, node.isPaused else { return nil }
             return resume(node)
         }
     }
 
-    /// Handles the pending wake-up of a node; its deadline may have moved to later meanwhile.
-    private func wake(
-        _ node: SimulatedNode<Process>,
-        _ incarnation: UInt32,
-        planned: Instant
+    private func deliver(
+        _ bytes: [UInt8],
+        _ entry: Agenda.Entry,
+        to node: SimulatedNode<Process>
     ) -> Step? {
-        guard node.incarnation == incarnation, node.planned == planned else { return nil }
+        guard node.process != nil else { return nil }
+        delivered.datagrams &+= 1
+        delivered.bytes &+= UInt64(bytes.count)
+        let sender = address(of: Int(entry.from), network: entry.network)
+        guard !node.isPaused else {
+            keep(.datagram(bytes, from: sender), for: node)
+            return nil
+        }
+        let event = TraceEvent(
+            time: time,
+            node: node.index,
+            kind: .datagram,
+            byteCount: bytes.count,
+            from: Int(entry.from)
+        )
+        trace.record(event, bytes: bytes)
+        // 2. Read the clock once: the node asks its own inside `drive` and nowhere else.
+        node.drive(datagram: bytes.raw, from: sender, now: time)
+        return settle(node)
+    }
+
+    /// Handles the pending wake-up of a node; its deadline may have moved to later meanwhile.
+    private func wake(_ node: SimulatedNode<Process>, _ entry: Agenda.Entry) -> Step? {
+        guard node.incarnation == entry.incarnation, node.planned == entry.time else { return nil }
         node.planned = nil
         guard let armed = node.armed, !node.isPaused else { return nil }
         if armed > time {
@@ -189,49 +223,39 @@ package final class World<Process: SimulatedProcess> {
         }
         node.spins = node.lastWake == time ? node.spins + 1 : 0
         node.lastWake = time
-        return drive(node.index, incarnation, .timer, .timer)
+        record(node.index, .timer)
+        node.driveTimer(now: time)
+        return settle(node)
     }
 
     private func arm(_ node: SimulatedNode<Process>) {
         guard let armed = node.armed, armed < node.planned ?? .distantFuture else { return }
         node.planned = armed
-        schedule.plan(
-            .timer(node.index, incarnation: node.incarnation, deadline: armed),
-            at: armed
+        agenda.plan(
+            Agenda.Entry(
+                time: armed,
+                kind: .timer,
+                node: Int32(node.index),
+                incarnation: node.incarnation
+            )
         )
     }
 
-    private func drive(
-        _ index: Int,
-        _ incarnation: UInt32,
-        _ stimulus: Stimulus<Process.Command>,
-        _ kind: TraceEvent.Kind,
-        from: Int? = nil
-    ) -> Step? {
-        let node = nodes[index]
-        guard node.incarnation == incarnation, node.process != nil else { return nil }
+    private func drive(_ node: SimulatedNode<Process>, _ command: Process.Command) -> Step? {
+        guard node.process != nil else { return nil }
         guard !node.isPaused else {
-            if case .timer = stimulus { return nil }
-            if node.waiting.count < SimulatedNode<Process>.socketBuffer {
-                node.waiting.append(stimulus)
-            }
+            keep(.command(command), for: node)
             return nil
         }
-        if case .datagram(let bytes, _) = stimulus {
-            let event = TraceEvent(
-                time: time,
-                node: index,
-                kind: kind,
-                byteCount: bytes.count,
-                from: from
-            )
-            trace.record(event, bytes: bytes)
-        } else {
-            record(index, kind)
-        }
-        // 2. Read the clock once: the node asks its own inside `drive` and nowhere else.
-        node.drive(stimulus, now: time)
+        record(node.index, .command)
+        node.drive(command: command, now: time)
         return settle(node)
+    }
+
+    /// Keeps a stimulus for a stopped process, as its socket's buffer would.
+    private func keep(_ stimulus: Stimulus<Process.Command>, for node: SimulatedNode<Process>) {
+        guard node.waiting.count < SimulatedNode<Process>.socketBuffer else { return }
+        node.waiting.append(stimulus)
     }
 
     private func resume(_ node: SimulatedNode<Process>) -> Step {
@@ -239,55 +263,82 @@ package final class World<Process: SimulatedProcess> {
         record(node.index, .resume)
         let waiting = node.waiting
         node.waiting.removeAll()
-        for stimulus in waiting { node.drive(stimulus, now: time) }
+        for stimulus in waiting {
+            switch stimulus {
+            case .datagram(let bytes, let sender):
+                node.drive(datagram: bytes.raw, from: sender, now: time)
+            case .command(let command): node.drive(command: command, now: time)
+            }
+        }
         // A deadline that passed meanwhile is handled late, as by a real timer.
-        if let armed = node.armed, armed <= time { node.drive(.timer, now: time) }
+        if let armed = node.armed, armed <= time { node.driveTimer(now: time) }
         return settle(node)
     }
 
     // 5. Send the batch, hand out the events, arm the deadline, go to 1.
     private func settle(_ node: SimulatedNode<Process>) -> Step {
-        for entry in node.batch.entries {
-            switch entry.destination {
-            case .address(let address):
-                if let to = addresses[address] { send(entry, of: node, to: to) }
-            case .discovery:
-                for to in nodes.indices where to != node.index { send(entry, of: node, to: to) }
+        if !node.batch.isEmpty {
+            for entry in node.batch.entries {
+                switch entry.destination {
+                case .address(let address):
+                    if let to = self.node(at: address) { send(entry, of: node, to: to) }
+                case .discovery:
+                    for to in nodes.indices where to != node.index {
+                        send(entry, of: node, to: to)
+                    }
+                }
             }
+            node.batch.removeAll()
         }
-        node.batch.removeAll()
-        let events = node.events
-        node.events.removeAll(keepingCapacity: true)
+        var step = Step(time: time, node: node.index)
+        if !node.events.isEmpty {
+            step.events = node.events
+            node.events.removeAll(keepingCapacity: true)
+        }
         arm(node)
-        return Step(time: time, node: node.index, events: events)
+        return step
     }
 
     /// Sends bytes in the name of a node, as somebody who kept or forged a datagram could.
     package func inject(_ bytes: [UInt8], from: Int, to: Int) {
-        schedule.plan(
-            .datagram(to: to, from: from, sender: nodes[from].address, bytes),
-            at: time + baseDelay
+        deliver(from: nodes[from], to: to, after: baseDelay) { $0 = bytes }
+    }
+
+    private func deliver(
+        from node: SimulatedNode<Process>,
+        to: Int,
+        after delay: Duration,
+        _ fill: (inout [UInt8]) -> Void
+    ) {
+        agenda.plan(
+            Agenda.Entry(
+                time: time + delay,
+                kind: .datagram,
+                node: Int32(to),
+                from: Int32(node.index),
+                network: node.network,
+                slot: datagrams.put([], fill)
+            )
         )
     }
 
     private func send(_ entry: DatagramBatch.Entry, of node: SimulatedNode<Process>, to: Int) {
         if let gate, !gate(node.batch.bytes(of: entry), node.index, to) { return }
-        let deliveries = faults.submit(
+        faults.submit(
             byteCount: entry.byteCount,
             from: node.index,
             to: to,
-            now: time
+            now: time,
+            into: &deliveries
         )
-        guard !deliveries.isEmpty else { return }
-        let bytes = node.batch.bytes(of: entry)
         for delivery in deliveries {
-            var copy = bytes
-            delivery.corrupt(&copy)
-            schedule.plan(
-                .datagram(to: to, from: node.index, sender: node.address, copy),
-                at: time + baseDelay + delivery.delay
-            )
+            deliver(from: node, to: to, after: baseDelay + delivery.delay) { copy in
+                copy.removeAll(keepingCapacity: true)
+                node.batch.copy(entry, into: &copy)
+                delivery.corrupt(&copy)
+            }
         }
+        deliveries.removeAll(keepingCapacity: true)
     }
 
     private func record(_ node: Int?, _ kind: TraceEvent.Kind, _ text: String = "") {
