@@ -80,14 +80,13 @@ import Testing
         #expect(throws: ScenarioSyntaxError.self) { try Scenario(parsing: "nodes A\n") }
     }
 
-    @Test("told twice it is the same, byte for byte")
-    func determinism() throws {
-        let scenario = try Scenario(parsing: Self.story)
-        let first = scenario.run()
-        let second = scenario.run()
-        #expect(first.failure == nil, "\(first.failure?.description ?? "")")
-        #expect(first.transcript == second.transcript)
-        #expect(first.traceHash == second.traceHash)
+    @Test("in a repeat a key's @ is the number of the round, and x*3 is xxx")
+    func rounds() throws {
+        let text =
+            Self.story + "at 1s repeat 3 every 10ms\n A put r@ x*3 -> ok\n done\n"
+            + "expect all value r1 xxx, r3 xxx, r4 none within 500ms\n"
+        let report = try Scenario(parsing: text.replacing("end expect", with: "expect")).run()
+        #expect(report.failure == nil, "\(report.failure?.description ?? "")")
     }
 
     @Test("what is not so is told with its line, and the transcript ends there")

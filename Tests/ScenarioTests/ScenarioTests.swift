@@ -40,6 +40,21 @@ import Testing
         #expect(lines.count == report.transcript.count, "\(file): the transcript ends too soon")
     }
 
+    @Test(
+        "S38: told twice a scenario gives the same, byte for byte",
+        arguments: [
+            "s07-restarts-and-partitions.txt", "s36-retry-is-applied-once.txt",
+            "s37-leader-and-follower-have-one-state.txt",
+        ]
+    )
+    func determinism(file: String) throws {
+        let scenario = try Scenario(parsing: ScenarioFiles.text(file))
+        let first = scenario.run()
+        let second = scenario.run()
+        #expect(first.traceHash == second.traceHash)
+        #expect(first.transcript == second.transcript)
+    }
+
     @Test("a file says which report it is from and what must hold", arguments: ScenarioFiles.all)
     func heads(file: String) {
         let lines = ScenarioFiles.text(file).split(separator: "\n")

@@ -159,3 +159,30 @@ extension Scenario {
         var commit: UInt64?
     }
 }
+
+extension Scenario.Verb {
+    /// The same with the number of a round of `repeat` for each `@` in its key.
+    func numbered(_ round: Int) -> Self {
+        func numbered(_ key: String) -> String {
+            key.split(separator: "@", omittingEmptySubsequences: false)
+                .joined(separator: "\(round)")
+        }
+        switch self {
+        case .put(let key, let value, let demands):
+            return .put(key: numbered(key), value: value, demands)
+        case .add(let key, let amount, let demands):
+            return .add(key: numbered(key), amount: amount, demands)
+        case .compareAndSet(let key, let expected, let value, let demands):
+            return .compareAndSet(
+                key: numbered(key),
+                expected: expected,
+                value: value,
+                demands
+            )
+        case .read(let key, let isLocal): return .read(key: numbered(key), isLocal: isLocal)
+        case .create, .join, .leave, .kick, .startSession, .joinSession, .leaveSession,
+            .endSession, .takeLead, .giveLead:
+            return self
+        }
+    }
+}

@@ -49,6 +49,8 @@ package class ScenarioRun<Process: ScenarioProcess> {
     private var checkers = ConsensusCheckers()
     private var statement = Scenario.Statement(line: 1, text: "scenario", action: .after(.zero))
     private var lastRequest: UInt64 = 0
+    /// Which time the innermost `repeat` runs its body, from 1.
+    private var round = 0
     private var lastApplied: [Life: Position] = [:]
     private var lastView: [Life: Epoch] = [:]
     private var lastRole: [Life: Role] = [:]
@@ -149,7 +151,10 @@ package class ScenarioRun<Process: ScenarioProcess> {
             try checkBans()
         case .repeated(let count, let every, let body):
             note(nil, told.text)
-            for _ in 0..<count {
+            let outer = round
+            defer { round = outer }
+            for number in 0..<count {
+                round = number + 1
                 let begin = world.time
                 mark = begin
                 try tell(body)
@@ -190,7 +195,7 @@ package class ScenarioRun<Process: ScenarioProcess> {
         default: break
         }
         if let label { labels[label, default: []].append(request) }
-        try issue(verb, on: index, request: request)
+        try issue(verb.numbered(round), on: index, request: request)
         guard let pattern else { return }
         switch pattern {
         case .unanswered(let time): try advance(to: world.time + time)
