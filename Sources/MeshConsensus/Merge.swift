@@ -26,8 +26,14 @@ extension ConsensusCore {
     }
 
     mutating func receiveBeacon(_ beacon: Message.Beacon, _ process: ProcessID) {
-        guard let view, view.member(tag: process.tag) == nil, isMember else { return }
-        guard beacon.epoch.proposer == process.tag else { return }
+        guard let view, isMember, beacon.epoch.proposer == process.tag else { return }
+        guard view.member(tag: process.tag) == nil else {
+            // My leader leads a later view, and beacons go to those outside alone: I was dropped.
+            if process == view.leader, beacon.epoch > max(view.epoch, promised) {
+                campaign(members: [])
+            }
+            return
+        }
         guard mayTalk, talk == nil, let link = links[process.tag], link.isReachable else { return }
         openTalk(process)
     }
