@@ -10,6 +10,7 @@ enum SimCommand {
         usage: huddle sim --seeds A..B [--nodes N] [--time T] [--layer LAYER] [--json]
                huddle sim --replay SEED [--nodes N] [--time T] [--layer LAYER]
                huddle sim --script FILE
+               huddle sim --explore [--nodes 2|3] [--depth N] [--states N]
                huddle sim --figures [--layer LAYER] [--json]
                huddle sim --scenario FILE
 
@@ -17,6 +18,9 @@ enum SimCommand {
           --replay SEED      run one seed and print every event
           --scenario FILE    tell one scenario and print its transcript
           --script FILE      play the script that a failure printed; - reads it from the input
+          --explore          every way a small room can go, to a depth of 12 choices
+          --depth N          how many choices in a row, 1 to 40
+          --states N         how many states to visit at most, a million unless given
           --shrink T         how long to cut a failure down to a script, 60s unless given; 0s: not
           --figures          measure failover, heal and join times over 120 kills each
           --nodes N          nodes in each run, 1 to 16; drawn from the seed unless given
@@ -43,6 +47,7 @@ enum SimCommand {
             let options = try SimOptions(arguments)
             if let file = options.scenario { return try SimScenario.run(file) }
             if let path = options.script { return play(try script(at: path), options) }
+            if options.explores { return SimExplore.run(options) }
             if let seed = options.replay { return replay(seed, options) }
             return options.showsFigures ? SimFigures.run(options) : sweep(options)
         } catch {
@@ -151,6 +156,10 @@ struct SimOptions: Sendable {
     var replay: UInt64?
     /// The file of a script to play.
     var script: String?
+    /// Whether to explore, and how far.
+    var explores = false
+    var depth = 12
+    var states = 1_000_000
     /// How long to shrink a failure.
     var shrinkLimit = Duration.seconds(60)
     var nodes: Int?
@@ -191,6 +200,11 @@ struct SimOptions: Sendable {
             case "--script":
                 script = try value()
                 hasTask = true
+            case "--explore":
+                explores = true
+                hasTask = true
+            case "--depth": depth = try Int(Self.number(value(), word, in: 1...40))
+            case "--states": states = try Int(Self.number(value(), word, in: 1...100_000_000))
             case "--shrink": shrinkLimit = try Self.duration(value(), word)
             case "--nodes": nodes = try Int(Self.number(value(), word, in: 1...16))
             case "--jobs": jobs = try Int(Self.number(value(), word, in: 1...256))
@@ -212,7 +226,8 @@ struct SimOptions: Sendable {
         }
         guard hasTask else {
             throw UsageError(
-                description: "say what to do: --seeds, --replay, --script, --figures or --scenario"
+                description:
+                    "say what to do: --seeds, --replay, --script, --explore, --figures or --scenario"
             )
         }
     }

@@ -34,6 +34,11 @@ package struct Consensus<Machine: StateMachine>: ~Copyable, Sendable {
         )
     }
 
+    private init(core: consuming ConsensusCore) { self.core = core }
+
+    /// A second process in the same state, for whoever explores both ways to go on.
+    package func copy() -> Consensus { Consensus(core: ConsensusCore(copying: core)) }
+
     /// Founds the room: a new genesis and a first view of this process alone.
     package mutating func create(now: Instant) { core.create(now: now) }
 

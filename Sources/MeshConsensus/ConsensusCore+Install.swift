@@ -195,13 +195,13 @@ extension ConsensusCore {
             next.startHash == install.previousHash,
             next.contains(me) || next.departed.contains(me)
         else { return }
-        if view?.epoch == epoch { return sendInstalled(to: process) }
         guard promised == epoch else {
             if epoch < promised {
                 send(.reject(promised: promised, isVeto: false), to: process, epoch: epoch)
             }
             return
         }
+        if view?.epoch == epoch { return sendInstalled(to: process) }
         promisedAt = now
         if let target = catchUp?.target, target.epoch == epoch { return }
         if log.holds(install.previous.index, install.previousHash),

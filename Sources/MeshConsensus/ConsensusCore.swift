@@ -76,6 +76,58 @@ struct ConsensusCore: ~Copyable, Sendable {
     var output = ConsensusOutput()
     var statistics = ConsensusStatistics()
 
+    /// A second core in the same state; names every stored property above.
+    init(copying other: borrowing ConsensusCore) {
+        configuration = other.configuration
+        me = other.me
+        ability = other.ability
+        digest = other.digest
+        verify = other.verify
+        pristine = other.pristine
+        random = other.random
+        now = other.now
+        due = other.due
+        lastAdvance = other.lastAdvance
+        genesis = other.genesis
+        roomTag = other.roomTag
+        role = other.role
+        promised = other.promised
+        promisedAt = other.promisedAt
+        counterSeen = other.counterSeen
+        log = other.log
+        commit = other.commit
+        replica = other.replica
+        displayed = other.displayed
+        view = other.view
+        viewSince = other.viewSince
+        checkpoints = other.checkpoints
+        disputed = other.disputed
+        links = other.links
+        health = other.health
+        healthAt = other.healthAt
+        campaignAt = other.campaignAt
+        nextRandomProbe = other.nextRandomProbe
+        leaderHasQuorum = other.leaderHasQuorum
+        helperRequests = other.helperRequests
+        attempt = other.attempt
+        leading = other.leading
+        catchUp = other.catchUp
+        talk = other.talk
+        talkBackoff = other.talkBackoff
+        talkFailures = other.talkFailures
+        learners = other.learners
+        challenges = other.challenges
+        served = other.served
+        joinVia = other.joinVia
+        joinResend = other.joinResend
+        departure = other.departure
+        recentViews = other.recentViews
+        client = other.client
+        isAcknowledgmentDue = other.isAcknowledgmentDue
+        output = other.output
+        statistics = other.statistics
+    }
+
     init(
         configuration: ConsensusConfiguration,
         process: ProcessID,

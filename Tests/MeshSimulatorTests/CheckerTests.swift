@@ -257,4 +257,113 @@ import Testing
             checker.obstacle([leader, Self.seen(Self.b) { $0.appliedHash = Self.digest(1) }]) != nil
         )
     }
+
+    /// View 1 with a command at 2; the views 2 and 3 both follow entry 2 of it.
+    static var fork: Branches {
+        var branches = Branches()
+        branches.note(position(1, 1).epoch, after: .zero)
+        branches.note(position(2, 3).epoch, after: position(1, 2))
+        branches.note(position(3, 3).epoch, after: position(1, 2))
+        return branches
+    }
+
+    static func command(_ sequence: UInt64) -> Command {
+        Command(
+            type: 1,
+            origin: Origin(nodeID: .zero, incarnation: 1),
+            sequence: sequence,
+            payload: []
+        )
+    }
+
+    @Test("a way through the tree of views takes what each view kept")
+    func branches() {
+        let path = Self.fork.path(to: Self.position(3, 3).epoch)
+        #expect(path == [Self.position(1, 1).epoch: 2, Self.position(3, 3).epoch: .max])
+    }
+
+    @Test("a command with two effects in one branch or two results is found")
+    func once() throws {
+        var checker = ExactlyOnce()
+        try checker.apply(Self.command(1), [1], at: Self.position(1, 2), Self.fork)
+        try checker.apply(Self.command(1), [1], at: Self.position(1, 2), Self.fork)
+        try checker.apply(Self.command(2), [1], at: Self.position(2, 4), Self.fork)
+        try checker.apply(Self.command(2), [1], at: Self.position(3, 4), Self.fork)
+        #expect(throws: Violation.self) {
+            var checker = checker
+            try checker.apply(Self.command(1), [2], at: Self.position(1, 2), Self.fork)
+        }
+        for again in [Self.position(1, 9), Self.position(2, 5)] {
+            #expect(throws: Violation.self, "\(again)") {
+                var checker = checker
+                try checker.apply(Self.command(1), [1], at: again, Self.fork)
+            }
+        }
+    }
+
+    @Test("an acknowledged write that only a minority holds is found")
+    func holders() throws {
+        var checker = Holders()
+        checker.check(Self.seen { $0.view = Self.view(2, members: [1, 2, 3]) })
+        #expect(throws: Violation.self) {
+            try checker.acknowledge(Self.position(2, 6), Self.fork)
+        }
+        checker.check(Self.seen(Self.b))
+        try checker.acknowledge(Self.position(2, 6), Self.fork)
+        #expect(throws: Violation.self) {
+            try checker.acknowledge(Self.position(2, 7), Self.fork)
+        }
+        // A later view's first entry commits what it keeps of an earlier one.
+        try checker.acknowledge(Self.position(1, 2), Self.fork)
+        #expect(throws: Violation.self) {
+            try checker.acknowledge(Self.position(1, 3), Self.fork)
+        }
+    }
+
+    @Test("two primary views that commit apart, and one that forgets, are found")
+    func primaries() throws {
+        func committed(_ counter: UInt64, _ index: UInt64) -> Observation {
+            Self.seen {
+                $0.view = Self.view(counter); $0.commit = Self.position(counter, index)
+            }
+        }
+        var checker = PrimaryChain()
+        try checker.check(committed(1, 2), Self.fork)
+        try checker.check(committed(2, 3), Self.fork)
+        #expect(throws: Violation.self) {
+            var checker = checker
+            try checker.check(committed(3, 3), Self.fork)
+        }
+        #expect(throws: Violation.self) {
+            var checker = checker
+            try checker.check(committed(1, 3), Self.fork)
+        }
+        try checker.check(committed(2, 4), Self.fork)
+    }
+
+    @Test("an acknowledgment below the promise is found, in its bytes too")
+    func acknowledgments() throws {
+        let checker = Acknowledgments()
+        let (low, high) = (Epoch(counter: 1, proposer: 9), Epoch(counter: 2, proposer: 3))
+        try checker.check(high, promised: high, by: Self.a)
+        #expect(throws: Violation.self) { try checker.check(low, promised: high, by: Self.a) }
+        var writer = ByteWriter()
+        writer.write([0x05, 1, 0, 0])
+        for word in [7, 8, 1, 9] as [UInt64] { writer.write(word) }
+        #expect(Acknowledgments.epoch(of: writer.bytes) == low)
+        #expect(Acknowledgments.epoch(of: [0x04] + writer.bytes.dropFirst()) == nil)
+        #expect(Acknowledgments.epoch(of: Array(writer.bytes.dropLast())) == nil)
+    }
+
+    @Test("equal positions with unequal bytes are found")
+    func wholeStates() throws {
+        func whole(_ life: Life, _ index: UInt64, _ byte: UInt8) -> ReplicatedState.Whole {
+            .init(life: life, applied: Self.position(2, index), bytes: [byte])
+        }
+        let checker = ReplicatedState()
+        try checker.check([whole(Self.a, 4, 1), whole(Self.b, 4, 1), whole(Self.b, 5, 2)])
+        #expect(throws: Violation.self) {
+            try checker.check([whole(Self.a, 4, 1), whole(Self.b, 4, 2)])
+        }
+    }
 }

@@ -77,6 +77,30 @@ import Testing
         }
     }
 
+    @Test("an INSTALL below the promise is refused, also of the view one is in — seed 68")
+    func installBelowPromise() throws {
+        let script = try RunScript(
+            parsing: """
+                huddle sim script 1
+                layer consensus
+                seed 68
+                faults 3s to 21002668241ns
+                healed
+                returns no
+                node n0 offset 1s drift 0ppm
+                node n1 offset 1s drift 0ppm
+                node n2 offset 1s drift 0ppm
+                node n3 offset 1s drift 0ppm
+                at 3s conditions rate 31827616bit/s
+                at 3s link n3->n2 loss 78.00386911% delay 19621884ns
+                at 3468687879ns partition n0->n2 n0->n3 n1->n3 n2->n0 n3->n0 n3->n1
+                at 7022693597ns heal
+                """
+        )
+        let violation = script.run().violation
+        #expect(violation == nil, "\(violation?.description ?? "")")
+    }
+
     @Test("a node that is left out takes its lines along, and the others move up")
     func withoutNode() throws {
         let script = try RunScript(

@@ -35,6 +35,8 @@ package struct Observation: Sendable {
     package var view: View?
     /// The last entry before the one of ``view``, if the log still holds it.
     package var follows: Position?
+    /// The epoch of an acknowledgment that it sent against its promise.
+    package var misacknowledged: Epoch?
     /// The last committed position it knows.
     package var commit: Position
     /// The last position it applied.

@@ -66,6 +66,8 @@ package final class ConsensusProcess: MeshProcess {
     private var tickets: [Ticket: UInt64] = [:]
     private var sequence: UInt64 = 0
     private let readsStale: Bool
+    /// The epoch of an acknowledgment below the promise, which must never be.
+    private var misacknowledged: Epoch?
 
     /// Silence after which a connection counts as lost, as the transport's grace.
     private static let grace = Limits.grace
@@ -115,7 +117,7 @@ package final class ConsensusProcess: MeshProcess {
     }
 
     /// A fast digest of 32 bytes; a run needs no resistance against people.
-    private static func digest(_ bytes: [UInt8]) -> Digest {
+    static func digest(_ bytes: [UInt8]) -> Digest {
         var hash = SipHash()
         hash.update(bytes.raw)
         func next() -> UInt64 {
@@ -202,7 +204,14 @@ package final class ConsensusProcess: MeshProcess {
     package var marks: ConsensusMarks? { consensus.marks }
 
     package func observation(of life: Life, hashingState: Bool) -> Observation? {
-        Observation(consensus, tag: process.tag, life: life, hashingState: hashingState)
+        var seen = Observation(
+            consensus,
+            tag: process.tag,
+            life: life,
+            hashingState: hashingState
+        )
+        seen.misacknowledged = misacknowledged
+        return seen
     }
 
     private func receive(
@@ -276,6 +285,9 @@ package final class ConsensusProcess: MeshProcess {
         consensusDeadline = consensus.poll(into: &output)
         guard !output.messages.isEmpty || !output.events.isEmpty else { return }
         for message in output.messages {
+            if let epoch = Acknowledgments.epoch(of: message.bytes), epoch < consensus.promised {
+                misacknowledged = epoch
+            }
             if message.isLarge {
                 large.send(message.bytes, to: message.to.tag, now: now)
             } else {

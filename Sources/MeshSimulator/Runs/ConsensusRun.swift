@@ -20,6 +20,8 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
     /// How far each view's commands were seen to be applied by anybody.
     private var appliedThrough: [Epoch: UInt64] = [:]
 
+    private var once = ExactlyOnce()
+
     private static let sharedRegister: UInt64 = 1
     private static let counter: UInt64 = 2
 
@@ -71,12 +73,26 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         pending = pending.filter { $0.value.life != life }
     }
 
+    override func see(_ seen: Observation) throws(Violation) {
+        if let epoch = seen.misacknowledged {
+            try Acknowledgments().check(epoch, promised: seen.promised, by: seen.life)
+        }
+    }
+
     override func unfinished() -> String? {
         guard let waiting = pending.min(by: { $0.key < $1.key }) else { return nil }
         return "\(pending.count) requests are not answered, the first of \(waiting.value.life)"
     }
 
     override func finish(_ survivor: ConsensusProcess) throws(Violation) {
+        let states = world.nodes.compactMap { node in
+            node.process.flatMap { process -> ReplicatedState.Whole? in
+                guard process.role == .member || process.role == .leader else { return nil }
+                let bytes = process.consensus.snapshot
+                return .init(life: life(node.index), applied: process.applied, bytes: bytes)
+            }
+        }
+        try ReplicatedState().check(states)
         let machine = survivor.consensus.machine
         try writes.finish(isAlive: isAlive) { life, key in
             let value = machine.value(Self.register(life, key))
@@ -104,7 +120,9 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         case .consensus(.left), .consensus(.refused):
             world.note("\(event)", node: life.node)
             end(life)
-        case .consensus(.applied(let position, let command, _)): note(command, at: position)
+        case .consensus(.applied(let position, let command, let result)):
+            note(command, at: position)
+            try once.apply(command, result, at: position, history.branches)
         case .consensus(.roleChanged(let role)): world.note("role \(role)", node: life.node)
         case .consensus: break
         case .completed(let request, let result):
@@ -144,7 +162,7 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
 
     private func complete(_ kind: Request, _ completion: Completion) throws(Violation) {
         let position = completion.position
-        let holders = acknowledged(position)
+        let holders = try acknowledged(position)
         switch kind {
         case .write(let write): writes.acknowledge(write, at: position, holders: holders)
         case .compareAndSet(let expected, let value):

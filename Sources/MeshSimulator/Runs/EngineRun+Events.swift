@@ -69,7 +69,7 @@ extension EngineRun {
             history.answer(request, .done, at: committed.position)
         }
         let position = committed.position
-        let holders = acknowledged(position)
+        let holders = try acknowledged(position)
         switch kind {
         case .write(let write): writes.acknowledge(write, at: position, holders: holders)
         case .compareAndSet(let expected, let value):

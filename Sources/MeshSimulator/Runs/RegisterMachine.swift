@@ -76,7 +76,9 @@ package struct RegisterMachine: StateMachine {
         switch operation {
         case .write(let value): set(register, kept(value, over: before))
         case .compareAndSet(let expected, let value):
-            if before == expected { set(register, value) }
+            if before == expected {
+                set(register, planted == .divergentState ? kept(value, over: before) : value)
+            }
         case .add(let amount):
             let isDoubled = planted == .doubleAdditions && amount % 8 == 0
             set(register, before &+ amount &* (isDoubled ? 2 : 1))

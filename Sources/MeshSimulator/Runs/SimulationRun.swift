@@ -28,6 +28,8 @@ package class SimulationRun<Process: MeshProcess> {
     var registers = RegisterHistory()
     var reads = ReadFreshness()
     var history = ClientHistory()
+    private var holders = Holders()
+    private var primaries = PrimaryChain()
 
     private let chance: SeededGenerator
     private var played: [RunScript.Line] = []
@@ -50,6 +52,8 @@ package class SimulationRun<Process: MeshProcess> {
     class var healLimit: Duration { .seconds(10) }
     /// How long the one view must hold after a heal.
     class var stability: Duration { .seconds(3) }
+    /// The same in one run of 16, as long as the chapter asks (`30-consensus.md` §15, 26).
+    class var longStability: Duration { .seconds(60) }
 
     /// Prepares the run of `options`; `observer` sees every event of the trace.
     init(_ options: RunOptions, observer: ((TraceEvent) -> Void)?) {
@@ -120,6 +124,9 @@ package class SimulationRun<Process: MeshProcess> {
 
     /// Takes what a process told its application.
     func handle(_ event: Process.Event, of life: Life) throws(Violation) {}
+
+    /// Looks at a process after a step.
+    func see(_ seen: Observation) throws(Violation) {}
 
     /// Does one thing of the workload on a node.
     func work(_ index: Int) throws(Violation) {}
@@ -230,7 +237,7 @@ package class SimulationRun<Process: MeshProcess> {
         }
         try converge(within: Self.healLimit, Convergence.invariant)
         let view = core().first?.view?.epoch
-        try advance(to: world.time + Self.stability)
+        try advance(to: world.time + (options.seed % 16 == 0 ? Self.longStability : Self.stability))
         guard core().allSatisfy({ $0.view?.epoch == view }) else {
             throw Violation(Convergence.stability, "\(view ?? .zero) was followed by another")
         }
@@ -275,23 +282,34 @@ package class SimulationRun<Process: MeshProcess> {
         guard let index = step.node, let process = world.nodes[index].process else { return }
         let life = Life(node: index, incarnation: world.nodes[index].incarnation)
         try count(index)
+        // What it holds now is noted before what it tells.
+        let seen = observe(index, process, life)
+        if let seen {
+            if let view = seen.view, let before = seen.follows {
+                history.branches.note(view.epoch, after: before)
+            }
+            holders.check(seen)
+        }
         for event in step.events { try handle(event, of: life) }
         try Bounds().check(life, spins: world.nodes[index].spins)
-        guard let marks = process.marks else { return }
-        while lastMarks.count <= index { lastMarks.append(nil) }
-        let last = lastMarks[index].flatMap { $0.incarnation == life.incarnation ? $0.marks : nil }
-        guard marks != last else { return }
-        lastMarks[index] = (life.incarnation, marks)
-        guard
-            let seen = process.observation(of: life, hashingState: marks.applied != last?.applied)
-        else { return }
-        if let view = seen.view, let before = seen.follows {
-            history.branches.note(view.epoch, after: before)
-        }
+        guard let seen else { return }
         if let view = seen.view, epochsSeen.insert(view.epoch).inserted {
             world.note("view \(view.epoch) of \(view.members.count) at \(view.start)", node: index)
         }
+        try see(seen)
+        try primaries.check(seen, history.branches)
         try checkers.check(seen)
+    }
+
+    /// What is to be seen of a process, if that changed.
+    @inline(__always)
+    private final func observe(_ index: Int, _ process: Process, _ life: Life) -> Observation? {
+        guard let marks = process.marks else { return nil }
+        while lastMarks.count <= index { lastMarks.append(nil) }
+        let last = lastMarks[index].flatMap { $0.incarnation == life.incarnation ? $0.marks : nil }
+        guard marks != last else { return nil }
+        lastMarks[index] = (life.incarnation, marks)
+        return process.observation(of: life, hashingState: marks.applied != last?.applied)
     }
 
     @inline(__always)
@@ -309,8 +327,9 @@ package class SimulationRun<Process: MeshProcess> {
     }
 
     /// A write took effect; answers who holds it.
-    func acknowledged(_ position: Position) -> [Life] {
+    func acknowledged(_ position: Position) throws(Violation) -> [Life] {
         reads.acknowledge(position)
+        try holders.acknowledge(position, history.branches)
         if let crash = leaderCrash, position.epoch > crash.epoch {
             report.figures.failovers.append(world.time - crash.time)
             leaderCrash = nil
