@@ -23,8 +23,9 @@ enum SimCommand {
           --states N         how many states to visit at most, a million unless given
           --shrink T         how long to cut a failure down to a script, 60s unless given; 0s: not
           --figures          measure failover, heal and join times over 120 kills each
-          --nodes N          nodes in each run, 1 to 16; drawn from the seed unless given
-          --time T           length of the phase with faults, such as 20s; drawn unless given
+          --nodes N          nodes in each run, 1 to 64; drawn from the seed unless given
+          --time T           length of the phase with faults, such as 20s; drawn unless given.
+                             Of consensus alone: of the whole run, the heal included; 120s
           --policy available the partition policy
           --layer LAYER      what is simulated: \(layers) (default: \(SimOptions.defaultLayer.rawValue))
           --jobs N           threads; as many as there are cores unless given
@@ -206,7 +207,7 @@ struct SimOptions: Sendable {
             case "--depth": depth = try Int(Self.number(value(), word, in: 1...40))
             case "--states": states = try Int(Self.number(value(), word, in: 1...100_000_000))
             case "--shrink": shrinkLimit = try Self.duration(value(), word)
-            case "--nodes": nodes = try Int(Self.number(value(), word, in: 1...16))
+            case "--nodes": nodes = try Int(Self.number(value(), word, in: 1...64))
             case "--jobs": jobs = try Int(Self.number(value(), word, in: 1...256))
             case "--time": time = try Self.duration(value(), word)
             case "--policy":

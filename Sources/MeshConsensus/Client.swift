@@ -85,6 +85,41 @@ extension ConsensusCore {
         return ticket
     }
 
+    /// When ``tickClient()`` has something to do, as things stand; a change of them ticks by itself.
+    var nextClientDue: Instant {
+        guard let view, isMember else { return .distantFuture }
+        var next = Instant.distantFuture
+        if isLeading {
+            guard isAdmitting else { return .distantFuture }
+            for pending in client.pending.prefix(64) {
+                let key = Leading.CommandKey(
+                    origin: pending.command.origin,
+                    sequence: pending.command.sequence
+                )
+                // What is in the log waits for its commit, not for time.
+                if leading?.sequenced[key] == nil { return lastAdvance + .milliseconds(5) }
+            }
+            for read in client.reads where read.ready == nil {
+                next = min(next, read.sentAt + .milliseconds(60) + .nanoseconds(1))
+            }
+            return next
+        }
+        guard let leader = view.leader, isActive || isViewCommitted else { return .distantFuture }
+        for pending in client.pending.prefix(64) where pending.answer == nil {
+            next = min(next, pending.sentAt + pending.interval)
+        }
+        let patience = clientPatience(leader)
+        for read in client.reads where read.ready == nil {
+            next = min(next, read.sentAt + patience)
+        }
+        return next
+    }
+
+    /// How long the leader may take to answer before it is asked again.
+    private func clientPatience(_ leader: ProcessID) -> Duration {
+        max(.milliseconds(60), (links[leader.tag]?.timeout ?? .zero) * 2)
+    }
+
     /// Sends what is due again, oldest first, at most 64 commands at once.
     mutating func tickClient() {
         guard !client.isIdle, let view, isMember else { return }
@@ -113,7 +148,7 @@ extension ConsensusCore {
         }
         guard let leader = view.leader, isActive || isViewCommitted else { return }
         let floor = client.floor
-        let patience = max(.milliseconds(60), (links[leader.tag]?.timeout ?? .zero) * 2)
+        let patience = clientPatience(leader)
         for index in client.pending.indices.prefix(64) {
             let pending = client.pending[index]
             guard now - pending.sentAt >= pending.interval, pending.answer == nil else { continue }
@@ -286,16 +321,16 @@ extension ConsensusCore {
 
     /// What every member of the view holds.
     private var heldByAll: UInt64 {
-        guard let leading else { return 0 }
-        return leading.progress.values.map { $0.isInstalled ? $0.match : 0 }.min() ?? log.head
+        guard let members = leading?.progress.values else { return 0 }
+        return members.map { $0.isInstalled ? $0.match : 0 }.min() ?? log.head
     }
 
     mutating func answerWaiters() {
-        guard let leader = leading, isViewCommitted else { return }
-        if !leader.waiters.isEmpty {
+        guard let waiters = leading?.waiters, isViewCommitted else { return }
+        if !waiters.isEmpty {
             let all = heldByAll
             var left: [Leading.Waiter] = []
-            for waiter in leader.waiters {
+            for waiter in waiters {
                 guard waiter.index <= commit, waiter.level != .all || waiter.index <= all else {
                     left.append(waiter)
                     continue
@@ -451,9 +486,9 @@ extension ConsensusCore {
     }
 
     mutating func completeReads() {
-        guard let leader = leading, !leader.reads.isEmpty, isUsable else { return }
+        guard let reads = leading?.reads, !reads.isEmpty, isUsable else { return }
         var left: [Leading.LeaderRead] = []
-        for read in leader.reads {
+        for read in reads {
             guard hasMajority({ $0.answered >= read.sequence && $0.promised <= promised }) else {
                 left.append(read)
                 continue

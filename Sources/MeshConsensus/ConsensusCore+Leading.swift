@@ -76,11 +76,8 @@ struct Leading: Sendable {
         var position: Position
     }
 
-    /// Whether nothing is on its way to any member.
-    func isSettled(head: UInt64) -> Bool {
-        waiters.isEmpty && reads.isEmpty && leaving.isEmpty && expelled.isEmpty && changeAt == nil
-            && progress.values.allSatisfy { $0.isInstalled && $0.match == head }
-    }
+    /// Whether a member leaves, is expelled or joins, so that a view change is near.
+    var wantsChange: Bool { !leaving.isEmpty || !expelled.isEmpty || changeAt != nil }
 
     mutating func paused(now: Instant) {
         hasQuorum = false
@@ -112,14 +109,14 @@ extension ConsensusCore {
                 suspects.append(progress.process.tag)
             }
         }
-        guard let leader = leading else { return }
         // Who has promised another view waits for it first: a view of its own would undo that one.
         let hasPromisedAway = promised > view.epoch
         guard !hasPromisedAway || now > promisedAt + installPatience else { return }
-        let isOutpromised = leader.progress.values.contains { $0.promised > view.epoch }
+        let isOutpromised =
+            leading?.progress.values.contains { $0.promised > view.epoch } ?? false
         let wantsChange =
-            !leader.leaving.isEmpty || !leader.expelled.isEmpty
-            || (leader.changeAt.map { now >= $0 } ?? false)
+            leading?.leaving.isEmpty == false || leading?.expelled.isEmpty == false
+            || (leading?.changeAt.map { now >= $0 } ?? false)
         guard !suspects.isEmpty || hasPromisedAway || isOutpromised || wantsChange else { return }
         guard !suspects.isEmpty || mayChangeView else { return }
         changeView(without: suspects)
@@ -132,20 +129,21 @@ extension ConsensusCore {
 
     /// Whether a strict majority of the view, me included, satisfies `holds`.
     func hasMajority(_ holds: (Progress) -> Bool) -> Bool {
-        guard let leading, let view else { return false }
-        let count = 1 + leading.progress.values.reduce(0) { $0 + (holds($1) ? 1 : 0) }
-        return count * 2 > view.members.count
+        // Only the one list is taken out: a copy of all of `leading` would touch a dozen.
+        guard let members = leading?.progress.values, let size = view?.tags.count else {
+            return false
+        }
+        return (1 + members.count(where: holds)) * 2 > size
     }
 
     private mutating func checkQuorum() {
-        guard let leading, let view else { return }
-        let from = leading.quorumFrom
+        guard let from = leading?.quorumFrom, let epoch = view?.epoch else { return }
         let limit = detection(nil)
         let has = hasMajority {
-            now - $0.respondedAt < limit && $0.promised <= view.epoch
+            now - $0.respondedAt < limit && $0.promised <= epoch
                 && (from == 0 || $0.answered >= from)
         }
-        self.leading?.hasQuorum = has
+        leading?.hasQuorum = has
     }
 
     mutating func sendHeartbeats() {
@@ -240,6 +238,21 @@ extension ConsensusCore {
 
     // MARK: Replication
 
+    /// When what was sent and not acknowledged goes out again.
+    private func resendDue(_ progress: Progress) -> Instant {
+        progress.sentAt + (links[progress.process.tag]?.timeout ?? .zero) * 2 + .milliseconds(20)
+    }
+
+    /// The next time that a member lacks an answer long enough to be sent something again.
+    var nextReplicationDue: Instant {
+        guard let members = leading?.progress.values else { return .distantFuture }
+        var next = leading?.installResend ?? .distantFuture
+        for progress in members where progress.isInstalled && progress.match < log.head {
+            next = min(next, resendDue(progress) + .nanoseconds(1))
+        }
+        return next
+    }
+
     /// Sends what members lack, as much as the window allows; called once a poll.
     mutating func replicate() {
         guard leading != nil, let view, isActive else { return }
@@ -254,8 +267,7 @@ extension ConsensusCore {
             }
             // What was sent and not acknowledged for long goes out again.
             if progress.match < log.head, progress.next > progress.match + 1,
-                now - progress.sentAt > (links[progress.process.tag]?.timeout ?? .zero) * 2
-                    + .milliseconds(20)
+                now > resendDue(progress)
             {
                 progress.next = progress.match + 1
             }
@@ -387,20 +399,22 @@ extension ConsensusCore {
     ///
     /// A primary view also needs those who installed it to outweigh every required configuration.
     mutating func updateCommit() {
-        guard let leader = leading, let view, isActive else { return }
+        guard let members = leading?.progress.values, let view, isActive else { return }
         if !isViewCommitted {
             guard hasMajority({ $0.isInstalled }) else { return }
             let holders =
-                [me.tag] + leader.leaversInstalled
-                + leader.progress.values.filter(\.isInstalled).map(\.process.tag)
+                [me.tag] + (leading?.leaversInstalled ?? [])
+                + members.filter(\.isInstalled).map(\.process.tag)
             if view.primary, !view.required.allSatisfy({ $0.isOutweighed(by: holders) }) { return }
         }
-        var matches = leader.progress.values.map { $0.isInstalled ? $0.match : 0 }
-        matches.append(log.head)
-        matches.sort(by: >)
-        let index = matches[view.members.count / 2]
-        guard index >= view.start.index else { return }
-        advanceCommit(to: index)
+        if !isViewCommitted || commit < log.head {
+            var matches = members.map { $0.isInstalled ? $0.match : 0 }
+            matches.append(log.head)
+            matches.sort(by: >)
+            let index = matches[view.tags.count / 2]
+            guard index >= view.start.index else { return }
+            advanceCommit(to: index)
+        }
         answerWaiters()
         if commit >= view.start.index { dismissLeavers() }
     }

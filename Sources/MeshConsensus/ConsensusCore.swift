@@ -368,13 +368,17 @@ extension ConsensusCore {
         return due
     }
 
-    /// When ``advance(to:)`` has something to do: every 5 ms while work is under way.
+    /// When ``advance(to:)`` has something to do: every 5 ms while a view is being formed or left,
+    /// else when the first thing that waits is due.
     private var deadline: Instant? {
         guard role != .left else { return nil }
         if isBusy { return lastAdvance + .milliseconds(5) }
         guard genesis != nil else { return nil }
         var next = min(leading?.nextHeartbeat ?? nextRandomProbe, nextBeaconDue)
         next = min(next, nextMonitorDue)
+        if leading != nil { next = min(next, nextReplicationDue) }
+        if !client.isIdle { next = min(next, nextClientDue) }
+        if let request = helperRequests.first { next = min(next, request.expires) }
         // Whatever is due and was not served waits a moment: never a loop without time.
         return max(next, lastAdvance + .milliseconds(1))
     }
@@ -382,10 +386,9 @@ extension ConsensusCore {
     private var isBusy: Bool {
         if attempt != nil || catchUp != nil || talk != nil || departure != nil { return true }
         if !joinVia.isEmpty && role == .joining { return true }
-        if !client.isIdle || !learners.isEmpty || !challenges.isEmpty { return true }
-        if !helperRequests.isEmpty || campaignAt != nil { return true }
+        if !learners.isEmpty || !challenges.isEmpty || campaignAt != nil { return true }
         if let view, promised != view.epoch { return true }
-        if let leading, !leading.isSettled(head: log.head) || !isViewCommitted { return true }
+        if leading != nil, !isViewCommitted || leading?.wantsChange == true { return true }
         return false
     }
 

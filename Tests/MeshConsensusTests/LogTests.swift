@@ -16,6 +16,8 @@ import Testing
             cluster.nodes[1].open.isEmpty && cluster.nodes[2].open.isEmpty
         }
         #expect(done != nil, "\(cluster.nodes[1].consensus.diagnostics)")
+        // Whoever does not lead hears of the last commit a moment later.
+        cluster.run(for: .milliseconds(200))
         let machine = cluster.nodes[1].consensus.machine
         for write in cluster.acknowledged {
             #expect(

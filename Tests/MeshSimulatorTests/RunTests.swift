@@ -36,7 +36,7 @@ import Testing
     )
     func consensus(seed: UInt64) {
         let report = SimulatedLayer.consensus.run(
-            RunOptions(seed: seed, nodes: nil, duration: .seconds(4))
+            RunOptions(seed: seed, nodes: nil, duration: .seconds(20))
         )
         #expect(report.violation == nil, "\(report.violation?.description ?? "")")
         #expect(report.figures.writes > 0)

@@ -32,7 +32,7 @@ import Testing
                 case .link(let from, let to, _):
                     #expect(from != to && from < swarm.nodes && to < swarm.nodes)
                 case .partition(let partition): #expect(!partition.isEmpty)
-                case .conditions, .heal: break
+                default: break
                 }
             }
         }
@@ -40,12 +40,83 @@ import Testing
 
     @Test("over many seeds each class is on in some runs and off in others")
     func classes() {
-        let swarms = (1...100).map {
-            Swarm(seed: $0, nodes: nil, start: Self.start, duration: nil)
+        let swarms = (1...200).map {
+            Swarm(seed: $0, nodes: nil, start: Self.start, duration: .seconds(1), shape: .wide)
         }
         for kind in Swarm.Class.allCases {
             let share = swarms.count { $0.classes.contains(kind) }
-            #expect((20...60).contains(share), "\(kind): \(share)")
+            #expect((35...120).contains(share), "\(kind): \(share)")
+        }
+    }
+
+    @Test("a wide run has 1 to 64 nodes by the mix of 30-consensus §16")
+    func mix() {
+        let counts = (1...1000).map {
+            Swarm(seed: $0, nodes: nil, start: Self.start, duration: .seconds(1), shape: .wide)
+                .nodes
+        }
+        let percent: [Int: Int] = [1: 2, 2: 23, 3: 25, 5: 30, 8: 12, 16: 7, 64: 1]
+        #expect(Set(counts).isSubset(of: percent.keys))
+        for nodes in percent.keys.sorted() {
+            let share = counts.count { $0 == nodes }
+            let wanted = (percent[nodes] ?? 0) * 10
+            #expect(abs(share - wanted) <= 10 + wanted / 4, "\(nodes): \(share)")
+        }
+    }
+
+    @Test("a class left out of a run is gone, and the others' strength is what it was")
+    func only() {
+        for seed in 1...50 as ClosedRange<UInt64> {
+            func swarm(_ only: Set<Swarm.Class>?) -> Swarm {
+                Swarm(
+                    seed: seed,
+                    nodes: 5,
+                    start: Self.start,
+                    duration: .seconds(20),
+                    shape: .wide,
+                    only: only
+                )
+            }
+            let all = swarm(nil)
+            let one = swarm([.crash])
+            #expect(one.classes == all.classes.filter { $0 == .crash })
+            func crashes(_ swarm: Swarm) -> [PlannedFault] {
+                guard !all.classes.contains(.churn), !all.classes.contains(.crashBeforeSend) else {
+                    return []
+                }
+                return swarm.script.filter {
+                    if case .crash = $0.action { true } else { false }
+                }
+            }
+            #expect(crashes(one) == crashes(all))
+        }
+    }
+
+    @Test("every action of a wide run reads back from its words")
+    func words() throws {
+        for seed in 1...60 as ClosedRange<UInt64> {
+            let swarm = Swarm(
+                seed: seed,
+                nodes: 5,
+                start: Self.start,
+                duration: .seconds(60),
+                shape: .wide
+            )
+            let script = RunScript(
+                layer: .consensus,
+                seed: seed,
+                clocks: swarm.clocks,
+                safety: swarm.safety,
+                healed: .init(),
+                returns: true,
+                lines: swarm.script.filter {
+                    switch $0.action {
+                    case .conditions, .link: false  // their probabilities are not round
+                    default: true
+                    }
+                }.map { .fault($0) }
+            )
+            #expect(try RunScript(parsing: script.text).lines == script.lines)
         }
     }
 

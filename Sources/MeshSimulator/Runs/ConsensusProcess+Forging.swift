@@ -1,10 +1,10 @@
 import MeshWire
 
-// Datagrams seen from outside: kind u8 · node 32 · incarnation u64 · tag u64 · receiver u64 at 49,
-// then the message from 57 on, or for a fragment number u64 · index u32 · count u32 and a part of it.
+// Datagrams seen from outside: kind u8 · node u16 · incarnation u64 · tag u64 · receiver u64 at 19,
+// then the message from 27 on, or for a fragment number u64 · index u32 · count u32 and a part of it.
 extension ConsensusProcess {
-    private static let receiver = 49
-    private static let message = 57
+    private static let receiver = 19
+    private static let message = 27
     private static let fragmentHeader = 16
 
     /// The code of the message in a datagram, or of the one whose first fragment it is.
@@ -39,7 +39,7 @@ extension ConsensusProcess {
         }
         // A heartbeat's commit stands behind the header's 42 bytes and its sequence.
         if let commit = forgery.commit { write(commit, at: message + 46, into: &bytes) }
-        var checksum = SipHash()
+        var checksum = TraceHash()
         checksum.update(bytes.raw)
         var writer = ByteWriter(capacity: bytes.count + 8)
         writer.write(bytes)

@@ -4,8 +4,8 @@ package import MeshWire
 /// Consensus alone on the simulated network, with the least transport it can stand on.
 ///
 /// Datagrams carry who sent them and a checksum instead of a seal; large messages go through
-/// ``LargeMessages``. Processes find each other by a hello to the discovery groups. Runs many times
-/// faster than the whole engine, so that the rules of views and logs see many more faults.
+/// ``LargeMessages``. Processes find each other, and rooms, by a hello to the discovery groups. Runs
+/// many times faster than the whole engine, so that the rules of views and logs see many more faults.
 package final class ConsensusProcess: MeshProcess {
     /// What the workload asks for.
     package enum Command {
@@ -57,6 +57,7 @@ package final class ConsensusProcess: MeshProcess {
     private var large = LargeMessages()
     private var outgoing = DatagramBatch()
     private var output = ConsensusOutput()
+    private var writer = ByteWriter(capacity: 1500)
     private var events: [Event] = []
     private var wantsToJoin = false
     private var nextHello: Instant
@@ -71,7 +72,9 @@ package final class ConsensusProcess: MeshProcess {
 
     /// Silence after which a connection counts as lost, as the transport's grace.
     private static let grace = Limits.grace
-    private static let helloPeriod = Duration.seconds(1)
+    /// The time between two announcements, and between two of a process that looks for a room.
+    private static let helloPeriod = Duration.seconds(2)
+    private static let search = Duration.milliseconds(250)
 
     /// The process number `incarnation` of `node`; all chance comes from `seed`.
     ///
@@ -91,15 +94,12 @@ package final class ConsensusProcess: MeshProcess {
             "process",
             UInt64(node) << 32 | UInt64(incarnation)
         )
-        var identity = [UInt8](repeating: 0, count: 32)
-        identity[31] = UInt8((other ?? node) & 255)
-        identity[30] = UInt8((other ?? node) >> 8)
         let random = generator.next()
         var tag = SipHash()
         tag.update(UInt64(node))
         tag.update(random)
         process = ProcessID(
-            nodeID: NodeID(identity) ?? .zero,
+            nodeID: Self.nodeID(UInt16(other ?? node)),
             incarnation: random,
             tag: tag.finish()
         )
@@ -115,6 +115,9 @@ package final class ConsensusProcess: MeshProcess {
         )
         nextHello = now
     }
+
+    /// The identity of a node: its number.
+    private static func nodeID(_ node: UInt16) -> NodeID { NodeID(words: (0, 0, 0, UInt64(node))) }
 
     /// A fast digest of 32 bytes; a run needs no resistance against people.
     static func digest(_ bytes: [UInt8]) -> Digest {
@@ -132,7 +135,7 @@ package final class ConsensusProcess: MeshProcess {
         case .create: consensus.create(now: now)
         case .join:
             wantsToJoin = true
-            for peer in peers where peer.isReachable { consensus.join(via: peer.process, now: now) }
+            nextHello = now
         case .leave: consensus.leave(now: now)
         case .joinVia(let process): consensus.join(via: process, now: now)
         case .expel(let process): consensus.expel(process, now: now)
@@ -222,34 +225,46 @@ package final class ConsensusProcess: MeshProcess {
         guard datagram.byteCount > 8 else { throw .truncated(at: 0) }
         let sealed = datagram.extracting(..<(datagram.byteCount - 8))
         var trailer = ByteReader(datagram.extracting((datagram.byteCount - 8)...))
-        var checksum = SipHash()
+        var checksum = TraceHash()
         checksum.update(sealed)
         guard checksum.finish() == (try trailer.read(UInt64.self)) else { throw .invalid(at: 0) }
         var reader = ByteReader(sealed)
         guard let kind = Kind(rawValue: try reader.read()) else { throw .invalid(at: 0) }
-        let nodeID: NodeID = try reader.read()
         let sender = ProcessID(
-            nodeID: nodeID,
+            nodeID: Self.nodeID(try reader.read()),
             incarnation: try reader.read(),
             tag: try reader.read()
         )
         let receiver: UInt64 = try reader.read()
         guard receiver == 0 || receiver == process.tag, sender != process else { return }
-        hear(sender, at: address, now: now)
+        let isNew = hear(sender, at: address, now: now)
         switch kind {
-        case .hello: send(.welcome, [], to: sender, at: address)
-        case .welcome: break
+        case .hello, .welcome:
+            let isInRoom = try reader.read(UInt8.self) == 1
+            if isInRoom, wantsToJoin, consensus.role == .joining {
+                consensus.join(via: sender, now: now)
+            }
+            // Whoever looks for a room hears of mine at once; others when they are new.
+            if kind == .hello, isNew || (!isInRoom && self.isInRoom) {
+                append(
+                    .welcome,
+                    [self.isInRoom ? 1 : 0],
+                    receiver: sender.tag,
+                    to: .address(address)
+                )
+            }
         case .control:
             consensus.receive(try reader.readSpan(reader.remaining), from: sender, now: now)
         case .fragment:
             let (answer, message) = try large.receive(&reader, from: sender.tag)
             send(.acknowledgment, answer, to: sender, at: address)
             if let message { consensus.receive(message.raw, from: sender, now: now) }
-        case .acknowledgment: try large.acknowledge(&reader, from: sender.tag)
+        case .acknowledgment: try large.acknowledge(&reader, from: sender.tag, now: now)
         }
     }
 
-    private func hear(_ sender: ProcessID, at address: SocketAddress, now: Instant) {
+    /// Notes a sign of life; answers whether its sender counted as unknown or lost.
+    private func hear(_ sender: ProcessID, at address: SocketAddress, now: Instant) -> Bool {
         let place = peers.firstIndex { !($0.process < sender) } ?? peers.count
         var isNew = place == peers.count || peers[place].process != sender
         if isNew {
@@ -269,17 +284,19 @@ package final class ConsensusProcess: MeshProcess {
             peers[place].lastHeard = now
             peers[place].address = address
         }
-        if isNew {
-            consensus.reachable(sender, now: now)
-            if wantsToJoin, consensus.role == .joining { consensus.join(via: sender, now: now) }
-        }
+        if isNew { consensus.reachable(sender, now: now) }
         consensus.heard(sender, now: now)
+        return isNew
     }
 
     private func sayHello(_ now: Instant) {
-        nextHello = now + Self.helloPeriod
-        outgoing.append(datagram(.hello, [], receiver: 0), to: .discovery)
+        nextHello =
+            now + (consensus.role == .joining && wantsToJoin ? Self.search : Self.helloPeriod)
+        append(.hello, [isInRoom ? 1 : 0], receiver: 0, to: .discovery)
     }
+
+    /// Whether a process that looks for a room may join through this one.
+    private var isInRoom: Bool { consensus.role == .member || consensus.role == .leader }
 
     private func drain(_ now: Instant) {
         consensusDeadline = consensus.poll(into: &output)
@@ -316,23 +333,28 @@ package final class ConsensusProcess: MeshProcess {
 
     private func send(_ kind: Kind, _ body: [UInt8], to peer: ProcessID, at address: SocketAddress)
     {
-        outgoing.append(datagram(kind, body, receiver: peer.tag), to: .address(address))
+        append(kind, body, receiver: peer.tag, to: .address(address))
     }
 
-    /// A datagram and its checksum.
+    /// Queues a datagram with its checksum.
     ///
-    /// kind u8 · node 32 · incarnation u64 · tag u64 · receiver u64 · body · checksum u64
-    private func datagram(_ kind: Kind, _ body: [UInt8], receiver: UInt64) -> [UInt8] {
-        var writer = ByteWriter(capacity: body.count + 80)
+    /// kind u8 · node u16 · incarnation u64 · tag u64 · receiver u64 · body · checksum u64
+    private func append(
+        _ kind: Kind,
+        _ body: [UInt8],
+        receiver: UInt64,
+        to destination: Destination
+    ) {
+        writer.removeAll()
         writer.write(kind.rawValue)
-        writer.write(process.nodeID)
+        writer.write(UInt16(truncatingIfNeeded: process.nodeID.words.3))
         writer.write(process.incarnation)
         writer.write(process.tag)
         writer.write(receiver)
         writer.write(body)
-        var checksum = SipHash()
+        var checksum = TraceHash()
         checksum.update(writer.bytes.raw)
         writer.write(checksum.finish())
-        return writer.bytes
+        outgoing.append(writer.bytes, to: destination)
     }
 }

@@ -31,6 +31,23 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
     }
 
     override class var layer: SimulatedLayer { .consensus }
+    override class var shape: Swarm.Shape { .wide }
+    /// The length of a run unless the options say otherwise.
+    private static let length = Duration.seconds(120)
+    /// The last part of a run is the heal: 20 s, or half of a short one.
+    override class func faultTime(_ options: RunOptions) -> Duration? {
+        let length = options.duration ?? Self.length
+        return max(length / 2, length - .seconds(23))
+    }
+    override var end: Instant {
+        swarm.safety.upperBound
+            + min(.seconds(20), swarm.safety.upperBound - swarm.safety.lowerBound)
+    }
+    /// Rooms are busy or quiet, whatever their size: one thing to twenty a second in the whole room.
+    override func pause(_ draw: inout SeededGenerator) -> Duration {
+        var pace = SeededGenerator(seed: options.seed).stream("run.pace")
+        return draw.duration(in: .zero...(.milliseconds(100 << (pace.next() % 5)) * swarm.nodes))
+    }
 
     override func advance(to time: Instant) throws(Violation) { try advanceInline(to: time) }
     override func check(_ step: Step) throws(Violation) { try checkInline(step) }
@@ -41,7 +58,8 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
             incarnation: life.incarnation,
             seed: options.seed,
             planted: options.planted,
-            now: now
+            now: now,
+            identity: identity(life.node)
         )
         lives[Origin(process.process)] = life
         return process
@@ -81,7 +99,11 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
 
     override func unfinished() -> String? {
         guard let waiting = pending.min(by: { $0.key < $1.key }) else { return nil }
-        return "\(pending.count) requests are not answered, the first of \(waiting.value.life)"
+        let life = waiting.value.life
+        let process = world.nodes[life.node].process
+        return
+            "\(pending.count) requests are not answered, the first, \(waiting.value.request), of "
+            + "\(life): \(process?.consensus.diagnostics ?? "")"
     }
 
     override func finish(_ survivor: ConsensusProcess) throws(Violation) {

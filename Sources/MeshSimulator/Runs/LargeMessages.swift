@@ -9,8 +9,10 @@ struct LargeMessages {
         var number: UInt64
         var fragments: [[UInt8]]
         var missing: [Int]
+        /// When the missing ones go out; never while earlier messages fill the window.
         var next: Instant
-        var attempts = 0
+        var begun: Instant
+        var interval = LargeMessages.resend
     }
 
     private struct Receiving {
@@ -26,15 +28,18 @@ struct LargeMessages {
 
     private static let fragmentBytes = 1000
     private static let resend = Duration.milliseconds(40)
-    /// About 10 s; then the message is given up, as when a connection dies.
-    private static let attempts = 250
+    private static let resendMaximum = Duration.milliseconds(320)
+    /// How long a message is tried; then it is given up, as when a connection dies.
+    private static let patience = Duration.seconds(10)
+    /// Messages on their way to one receiver at once; the others wait, as behind any congestion window.
+    private static let window = 8
     private static let remembered = 256
 
     /// Whether nothing waits for an acknowledgment.
     var isIdle: Bool { sending.isEmpty }
 
     /// When something must be sent again.
-    var deadline: Instant? { sending.map(\.next).min() }
+    var deadline: Instant? { sending.lazy.map(\.next).min() }
 
     mutating func send(_ bytes: [UInt8], to tag: UInt64, now: Instant) {
         number += 1
@@ -47,17 +52,29 @@ struct LargeMessages {
                 number: number,
                 fragments: fragments,
                 missing: Array(fragments.indices),
-                next: now
+                next: .distantFuture,
+                begun: now
             )
         )
+        fillWindow(tag, now)
+    }
+
+    /// Lets the oldest messages to `tag` go, as many as the window holds.
+    private mutating func fillWindow(_ tag: UInt64, _ now: Instant) {
+        var count = 0
+        for place in sending.indices where sending[place].to == tag {
+            guard count < Self.window else { return }
+            count += 1
+            if sending[place].next == .distantFuture { sending[place].next = now }
+        }
     }
 
     /// The fragments due now: number u64 · index u32 · count u32 · bytes.
     mutating func due(_ now: Instant) -> [(tag: UInt64, bytes: [UInt8])] {
         var result: [(UInt64, [UInt8])] = []
         for place in sending.indices where sending[place].next <= now {
-            sending[place].next = now + Self.resend
-            sending[place].attempts += 1
+            sending[place].next = now + sending[place].interval
+            sending[place].interval = min(sending[place].interval * 2, Self.resendMaximum)
             for index in sending[place].missing.prefix(32) {
                 var writer = ByteWriter(capacity: Self.fragmentBytes + 16)
                 writer.write(sending[place].number)
@@ -67,7 +84,11 @@ struct LargeMessages {
                 result.append((sending[place].to, writer.bytes))
             }
         }
-        sending.removeAll { $0.attempts > Self.attempts }
+        let dead = sending.filter { now - $0.begun > Self.patience }.map(\.to)
+        if !dead.isEmpty {
+            sending.removeAll { now - $0.begun > Self.patience }
+            for tag in dead { fillWindow(tag, now) }
+        }
         return result
     }
 
@@ -109,13 +130,19 @@ struct LargeMessages {
         return (writer.bytes, message)
     }
 
-    mutating func acknowledge(_ reader: inout ByteReader, from tag: UInt64) throws(WireError) {
+    mutating func acknowledge(
+        _ reader: inout ByteReader,
+        from tag: UInt64,
+        now: Instant
+    ) throws(WireError) {
         let number: UInt64 = try reader.read()
         let index = Int(try reader.read(UInt32.self))
         guard let place = sending.firstIndex(where: { $0.to == tag && $0.number == number }) else {
             return
         }
         sending[place].missing.removeAll { $0 == index }
-        if sending[place].missing.isEmpty { sending.remove(at: place) }
+        guard sending[place].missing.isEmpty else { return }
+        sending.remove(at: place)
+        fillWindow(tag, now)
     }
 }

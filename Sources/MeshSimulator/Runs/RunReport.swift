@@ -13,6 +13,10 @@ package struct RunOptions: Sendable {
     package var planted: PlantedBug?
     /// Instead of a fault mix and a workload drawn from the seed: these.
     package var script: RunScript?
+    /// The classes of faults that may happen, of those the seed draws; all unless given.
+    ///
+    /// What is left out shifts nothing else, so a failing seed can be cut down class by class.
+    package var classes: Set<Swarm.Class>?
     /// Whether faults happen at all.
     package var hasFaults = true
     /// Instead of a fault mix: kill the leader so often and measure, on links like these.

@@ -76,7 +76,7 @@ package struct Shrinker {
             {
                 switch $0 {
                 case .crash, .restart: true
-                case .conditions, .link, .partition, .heal, .pause, .leave: false
+                default: false
                 }
             },
             { if case .pause = $0 { true } else { false } },
@@ -84,11 +84,21 @@ package struct Shrinker {
             {
                 switch $0 {
                 case .conditions, .link: true
-                case .crash, .restart, .partition, .heal, .pause, .leave: false
+                default: false
                 }
             },
         ]
-        for isOfKind in kinds {
+        // Of the others each kind by its word.
+        let words = Set(
+            script.lines.compactMap { line -> Substring? in
+                guard case .fault(let fault) = line else { return nil }
+                return fault.action.description.split(separator: " ").first
+            }
+        ).sorted()
+        let others = words.map { word in
+            { (action: FaultAction) in action.description.hasPrefix(word + " ") }
+        }
+        for isOfKind in kinds + others {
             var smaller = script
             smaller.lines.removeAll { line in
                 if case .fault(let fault) = line { isOfKind(fault.action) } else { false }
@@ -140,7 +150,7 @@ package struct Shrinker {
             case .link(let from, let to, var conditions):
                 change(&conditions)
                 fault.action = .link(from: from, to: to, conditions)
-            case .crash, .restart, .partition, .heal, .pause, .leave: return
+            default: return
             }
             guard .fault(fault) != script.lines[place] else { continue }
             var smaller = script

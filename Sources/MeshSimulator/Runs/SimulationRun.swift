@@ -43,6 +43,8 @@ package class SimulationRun<Process: MeshProcess> {
     /// What each node's process showed last: what did not change needs no check.
     private var lastMarks: [(incarnation: UInt32, marks: ConsensusMarks)?] = []
     private var epochsSeen: Set<Epoch> = []
+    /// The second machine of each node whose identity appeared twice.
+    var clones: [Int: Int] = [:]
     /// When a leader crashed, and of which epoch, until a write is accepted by the next.
     private(set) var leaderCrash: (time: Instant, epoch: Epoch)?
 
@@ -54,6 +56,17 @@ package class SimulationRun<Process: MeshProcess> {
     class var stability: Duration { .seconds(3) }
     /// The same in one run of 16, as long as the chapter asks (`30-consensus.md` §15, 26).
     class var longStability: Duration { .seconds(60) }
+
+    /// How large the runs of this kind are.
+    class var shape: Swarm.Shape { .small }
+    /// How long the phase with faults lasts; `nil`: as the seed says.
+    class func faultTime(_ options: RunOptions) -> Duration? { options.duration }
+    /// When a run with faults ends at the earliest: until then the healed room must stay as it is.
+    var end: Instant { .zero }
+    /// The time between two things that one node's workload does.
+    func pause(_ draw: inout SeededGenerator) -> Duration {
+        draw.duration(in: .milliseconds(20)...(.milliseconds(400)))
+    }
 
     /// Prepares the run of `options`; `observer` sees every event of the trace.
     init(_ options: RunOptions, observer: ((TraceEvent) -> Void)?) {
@@ -69,6 +82,7 @@ package class SimulationRun<Process: MeshProcess> {
         draw = chance
         report = RunReport(seed: options.seed, nodes: swarm.nodes)
         report.classes = options.hasFaults ? swarm.classes : []
+        world.keepsRecent = options.hasFaults && hasFloods
     }
 
     /// Runs to the end or to the first violation.
@@ -154,7 +168,9 @@ package class SimulationRun<Process: MeshProcess> {
             seed: options.seed,
             nodes: options.nodes,
             start: start,
-            duration: options.duration
+            duration: faultTime(options),
+            shape: shape,
+            only: options.classes
         )
         // A run is as its script would be, so that the script gives the same run.
         swarm.healed = swarm.healed.written
@@ -164,7 +180,7 @@ package class SimulationRun<Process: MeshProcess> {
                 swarm.script[place].action = .conditions(conditions.written)
             case .link(let from, let to, let conditions):
                 swarm.script[place].action = .link(from: from, to: to, conditions.written)
-            case .partition, .heal, .crash, .restart, .pause, .leave: break
+            default: break
             }
         }
         guard let script = options.script else { return swarm }
@@ -175,6 +191,14 @@ package class SimulationRun<Process: MeshProcess> {
         swarm.script = []
         swarm.classes = []
         return swarm
+    }
+
+    /// Whether datagrams must be kept, since they will be thrown at somebody again.
+    private var hasFloods: Bool {
+        let faults = swarm.script.map { RunScript.Line.fault($0) }
+        return (faults + (options.script?.lines ?? [])).contains { line in
+            if case .fault(let fault) = line, case .flood = fault.action { true } else { false }
+        }
     }
 
     private func faultPhase() throws(Violation) {
@@ -191,8 +215,7 @@ package class SimulationRun<Process: MeshProcess> {
             case .workload(let node):
                 ordinal += 1
                 try play(.work(time: time, node: node, ordinal: ordinal, remark: ""))
-                let pause = pauses.duration(in: .milliseconds(20)...(.milliseconds(400)))
-                agenda.plan(.workload(node), at: time + pause)
+                agenda.plan(.workload(node), at: time + pause(&pauses))
             }
         }
         try advance(to: swarm.safety.upperBound)
@@ -228,16 +251,21 @@ package class SimulationRun<Process: MeshProcess> {
     private func healPhase() throws(Violation) {
         world.note("heal all")
         world.faults.clear()
+        world.drops = nil
+        for index in world.nodes.indices { world.slow(index, cost: .zero) }
         if options.hasFaults { world.faults.setAll(swarm.healed) }
         // Nodes that are down come back in half of the runs; else they stay dead for ever.
-        for node in world.nodes where node.process == nil && returns { try restart(node.index) }
+        for index in 0..<swarm.nodes where world.nodes[index].process == nil && returns {
+            try restart(index)
+        }
         // A process that stands still is no part of a healed core; it goes on by itself.
         while world.nodes.contains(where: \.isPaused) {
             try advance(to: world.time + .milliseconds(20))
         }
         try converge(within: Self.healLimit, Convergence.invariant)
         let view = core().first?.view?.epoch
-        try advance(to: world.time + (options.seed % 16 == 0 ? Self.longStability : Self.stability))
+        let stability = options.seed % 16 == 0 ? Self.longStability : Self.stability
+        try advance(to: max(end, world.time + stability))
         guard core().allSatisfy({ $0.view?.epoch == view }) else {
             throw Violation(Convergence.stability, "\(view ?? .zero) was followed by another")
         }
@@ -279,7 +307,8 @@ package class SimulationRun<Process: MeshProcess> {
 
     @inline(__always)
     final func checkInline(_ step: Step) throws(Violation) {
-        guard let index = step.node, let process = world.nodes[index].process else { return }
+        guard let index = step.node else { return }
+        guard let process = world.nodes[index].process else { return end(life(index)) }
         let life = Life(node: index, incarnation: world.nodes[index].incarnation)
         try count(index)
         // What it holds now is noted before what it tells.
@@ -319,11 +348,16 @@ package class SimulationRun<Process: MeshProcess> {
         let now = world.time.nanoseconds / 1_000_000_000
         if now != second {
             second = now
-            stepsInSecond = Array(repeating: 0, count: swarm.nodes)
+            for index in stepsInSecond.indices { stepsInSecond[index] = 0 }
         }
+        while stepsInSecond.count <= index { stepsInSecond.append(0) }
         stepsInSecond[index] += 1
         guard stepsInSecond[index] > Bounds.stepsPerSecond else { return }
-        try Bounds().check(life(index), stepsInSecond: stepsInSecond[index])
+        try Bounds().check(
+            life(index),
+            stepsInSecond: stepsInSecond[index],
+            nodes: swarm.nodes
+        )
     }
 
     /// A write took effect; answers who holds it.
@@ -340,26 +374,9 @@ package class SimulationRun<Process: MeshProcess> {
         }.map { life($0.index) }
     }
 
-    // MARK: - Faults
+    // MARK: - Lives
 
-    private func perform(_ fault: FaultAction) throws(Violation) {
-        world.note("\(fault)")
-        switch fault {
-        case .conditions(let conditions): world.faults.setAll(conditions)
-        case .link(let from, let to, let conditions):
-            world.faults.set(conditions, from: from, to: to)
-        case .partition(let partition): world.faults.partition = partition
-        case .heal: world.faults.partition = Partition()
-        case .crash(let node): crash(node)
-        case .restart(let node): try restart(node)
-        case .pause(let node, let duration): world.pause(node, for: duration)
-        case .leave(let node):
-            guard world.nodes[node].process != nil else { return }
-            try leave(node)
-        }
-    }
-
-    private func start(_ index: Int) throws(Violation) {
+    func start(_ index: Int) throws(Violation) {
         let node = world.nodes[index]
         let life = Life(node: index, incarnation: node.incarnation + 1)
         let process = makeProcess(life, now: node.clock.local(world.time))

@@ -17,8 +17,6 @@ package protocol ScenarioProcess: MeshProcess {
     var stateBytes: [UInt8] { get }
     /// The hash of the log up to what is applied.
     var appliedHash: Digest { get }
-    /// The code of the consensus message in a datagram, if the layer shows it.
-    static func messageCode(in datagram: [UInt8]) -> UInt8?
 }
 
 extension ConsensusProcess: ScenarioProcess {
@@ -39,9 +37,6 @@ extension EngineProcess: ScenarioProcess {
     }
     package var stateBytes: [UInt8] { inspect { $0.snapshot } ?? [] }
     package var appliedHash: Digest { inspect { $0.appliedHash } ?? .zero }
-
-    /// Everything is sealed: from outside one message is like another.
-    package static func messageCode(in datagram: [UInt8]) -> UInt8? { nil }
 }
 
 /// The counters that a scenario can ask for, by name.

@@ -212,11 +212,57 @@ extension FaultAction {
         case "restart": self = .restart(try Self.node(words, count: 2))
         case "leave": self = .leave(try Self.node(words, count: 2))
         case "pause":
-            let node = try Self.node(words, count: 3)
-            guard let end = RunScript.time(rest[1]) else { throw Self.trouble(words) }
-            self = .pause(node, for: end - .zero)
-        default: throw Self.trouble(words)
+            self = .pause(try Self.node(words, count: 3), for: try Self.duration(words))
+        default: self = try Self.wide(words, rest)
         }
+    }
+
+    /// The actions of the classes that only consensus alone is put through.
+    private static func wide(_ words: [String], _ rest: [String]) throws -> FaultAction {
+        switch words.first ?? "" {
+        case "outages" where rest == ["none"]: return .outages(nil)
+        case "outages" where rest.count == 2:
+            let mean = try duration(words)
+            return .outages(.init(percent: try percent(words, rest[0]), mean: mean))
+        case "drop" where rest == ["none"]: return .drop(codes: [], percent: 0)
+        case "drop" where rest.count == 2:
+            let codes = rest[0].split(separator: ",").map { UInt8($0) }
+            guard !codes.contains(nil) else { throw trouble(words) }
+            return .drop(codes: codes.compactMap { $0 }, percent: try percent(words, rest[1]))
+        case "clog" where rest.count == 2:
+            guard let cut = cut(rest[0]) else { throw trouble(words) }
+            return .clog(from: cut.from, to: cut.to, for: try duration(words))
+        case "slow": return .slow(try node(words, count: 3), try duration(words))
+        case "jump": return .jump(try node(words, count: 3), try duration(words))
+        case "sleep": return .sleep(try node(words, count: 3), for: try duration(words))
+        case "flood":
+            let node = try node(words, count: 4)
+            guard let count = Int(rest[1]), (0...10_000).contains(count),
+                let isReplay = ["replay": true, "garbage": false][rest[2]]
+            else { throw trouble(words) }
+            return .flood(node, count, isReplay: isReplay)
+        case "abort": return .crashBeforeSending(try node(words, count: 2))
+        case "mute": return .mute(try node(words, count: 2), true)
+        case "unmute": return .mute(try node(words, count: 2), false)
+        case "deafen": return .deaf(try node(words, count: 2), true)
+        case "undeafen": return .deaf(try node(words, count: 2), false)
+        case "move": return .move(try node(words, count: 2))
+        case "clone": return .clone(try node(words, count: 2))
+        case "unclone": return .endClone(try node(words, count: 2))
+        default: throw trouble(words)
+        }
+    }
+
+    /// The last word as a time.
+    private static func duration(_ words: [String]) throws -> Duration {
+        guard let end = words.last.flatMap(RunScript.time) else { throw trouble(words) }
+        return end - .zero
+    }
+
+    private static func percent(_ words: [String], _ word: String) throws -> Int {
+        guard word.hasSuffix("%"), let number = Int(word.dropLast()), (0...100).contains(number)
+        else { throw trouble(words) }
+        return number
     }
 
     private static func trouble(_ words: [String]) -> Trouble {

@@ -103,7 +103,21 @@ extension FaultAction {
     /// The same with other names for the nodes; `nil` if it is about one that has none.
     func renamed(_ name: (Int) -> Int?) -> FaultAction? {
         switch self {
-        case .conditions, .heal: return self
+        case .conditions, .heal, .outages, .drop: return self
+        case .clog(let from, let to, let length):
+            guard let from = name(from), let to = name(to) else { return nil }
+            return .clog(from: from, to: to, for: length)
+        case .crashBeforeSending(let node): return name(node).map { .crashBeforeSending($0) }
+        case .mute(let node, let isMute): return name(node).map { .mute($0, isMute) }
+        case .deaf(let node, let isDeaf): return name(node).map { .deaf($0, isDeaf) }
+        case .slow(let node, let cost): return name(node).map { .slow($0, cost) }
+        case .jump(let node, let offset): return name(node).map { .jump($0, offset) }
+        case .sleep(let node, let length): return name(node).map { .sleep($0, for: length) }
+        case .flood(let node, let count, let isReplay):
+            return name(node).map { .flood($0, count, isReplay: isReplay) }
+        case .move(let node): return name(node).map { .move($0) }
+        case .clone(let node): return name(node).map { .clone($0) }
+        case .endClone(let node): return name(node).map { .endClone($0) }
         case .crash(let node): return name(node).map { .crash($0) }
         case .restart(let node): return name(node).map { .restart($0) }
         case .pause(let node, let length): return name(node).map { .pause($0, for: length) }

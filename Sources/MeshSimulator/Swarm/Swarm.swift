@@ -11,7 +11,37 @@ package struct Swarm: Sendable {
     package enum Class: String, CaseIterable, Sendable {
         case loss, bursts, delay, duplicate, reorder, corrupt, rate
         case partition, oneWay, flapping, crash, pause, clock, asymmetry
+        // Those below are drawn for a ``Shape/wide`` run alone.
+        case outages, clog, drops, mute, deaf, slow, jump, sleep, floods, churn, clone, move
+        case crashBeforeSend, longPause, capacity, largeLoss, islands
     }
+
+    /// How large a run is, and which classes of faults it may have.
+    package enum Shape: Sendable {
+        /// Two to five nodes and the first classes: for whole engines.
+        case small
+        /// Up to 64 nodes by the mix of `30-consensus.md` §16, and every class: for consensus alone.
+        case wide
+
+        /// The number of nodes for a percentage.
+        func nodes(_ percent: UInt64) -> Int {
+            switch percent {
+            case 0..<2: 1
+            case 2..<25: 2
+            case 25..<50: 3
+            case 50..<80: 5
+            case 80..<92: 8
+            case 92..<99: 16
+            default: 64
+            }
+        }
+    }
+
+    /// The classes that came last; they are drawn after the others, so that they shift nobody.
+    static let wideClasses: [Class] = [
+        .outages, .clog, .drops, .mute, .deaf, .slow, .jump, .sleep, .floods, .churn, .clone, .move,
+        .crashBeforeSend, .longPause, .capacity, .largeLoss, .islands,
+    ]
 
     /// How many nodes take part.
     package var nodes: Int
@@ -33,15 +63,27 @@ package struct Swarm: Sendable {
     /// Draws the faults of `seed`; `nodes` and `duration` are drawn too unless they are given.
     ///
     /// `start` is when the room stands; `duration` the length of the phase with faults.
-    package init(seed: UInt64, nodes: Int?, start: Instant, duration: Duration?) {
+    package init(
+        seed: UInt64,
+        nodes: Int?,
+        start: Instant,
+        duration: Duration?,
+        shape: Shape = .small,
+        only allowed: Set<Class>? = nil
+    ) {
         let generator = SeededGenerator(seed: seed)
+        let isWide = shape == .wide
+        let mixed = shape.nodes(generator.mixed("swarm.mix"))
         var shape = generator.stream("swarm.shape")
-        let drawn = [2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 5, 5][Int(shape.next() % 12)]
+        let small = [2, 2, 2, 3, 3, 3, 3, 4, 4, 5, 5, 5][Int(shape.next() % 12)]
+        let drawn = isWide ? mixed : small
         let count = max(1, nodes ?? drawn)
         let length = duration ?? shape.duration(in: .seconds(10)...(.seconds(20)))
         self.nodes = count
         anchor = Int(shape.next() % UInt64(count))
-        classes = Class.allCases.filter { _ in shape.happens(0.4) }
+        classes = Class.allCases.filter { !Self.wideClasses.contains($0) && shape.happens(0.4) }
+        if isWide { classes += Self.wideClasses.filter { _ in shape.happens(0.3) } }
+        if let allowed { classes = classes.filter { allowed.contains($0) } }
         safety = start...(start + length)
         let classes = classes
         var links = generator.stream("swarm.links")
@@ -55,7 +97,10 @@ package struct Swarm: Sendable {
         self.clocks = (0..<count).map { _ in Self.clock(classes, &clocks) }
         script = []
         var script = [PlannedFault(time: start, action: .conditions(conditions))]
-        for part in [Self.asymmetries, Self.partitions, Self.flaps, Self.crashes, Self.pauses] {
+        for part in [
+            Self.asymmetries, Self.partitions, Self.flaps, Self.crashes, Self.pauses, Self.storms,
+            Self.ailments, Self.clocks, Self.identities,
+        ] {
             script += part(self, generator)
         }
         self.script = script.filter { safety.contains($0.time) }.enumerated().sorted {
@@ -63,7 +108,7 @@ package struct Swarm: Sendable {
         }.map(\.element)
     }
 
-    private func has(_ wanted: Class) -> Bool { classes.contains(wanted) }
+    func has(_ wanted: Class) -> Bool { classes.contains(wanted) }
 
     private static func conditions(
         _ classes: [Class],
@@ -89,7 +134,13 @@ package struct Swarm: Sendable {
             case .corrupt: conditions.corrupt = draw.unit() * 0.05
             case .rate:
                 conditions.rateBitsPerSecond = 2_000_000 + Int64(draw.next() % 48_000_000)
+            case .capacity:
+                conditions.rateBitsPerSecond = 500_000 + Int64(draw.next() % 8_000_000)
+                conditions.queue = .packets(2 + Int(draw.next() % 19))
+            case .largeLoss: conditions.mtuBytes = 250 + Int(draw.next() % 600)
             case .partition, .oneWay, .flapping, .crash, .pause, .clock, .asymmetry: break
+            case .outages, .clog, .drops, .mute, .deaf, .slow, .jump, .sleep, .floods: break
+            case .churn, .clone, .move, .crashBeforeSend, .longPause, .islands: break
             }
         }
         return conditions
@@ -104,7 +155,7 @@ package struct Swarm: Sendable {
     }
 
     /// Times spread over the phase, `mean` apart on average.
-    private func times(_ mean: Duration, _ draw: inout SeededGenerator) -> [Instant] {
+    func times(_ mean: Duration, _ draw: inout SeededGenerator) -> [Instant] {
         var times: [Instant] = []
         var time = safety.lowerBound
         while true {
@@ -148,6 +199,13 @@ package struct Swarm: Sendable {
         let cut = 1 + Int(draw.next() % UInt64(nodes - 1))
         if has(.oneWay), !has(.partition) || draw.happens(0.5) {
             return Partition(cuts: [.init(from: order[0], to: order[1])])
+        }
+        if has(.islands), nodes > 2, draw.happens(0.5) {
+            // Any number of islands of any size.
+            let count = 2 + Int(draw.next() % UInt64(nodes - 1))
+            var islands = Array(repeating: [Int](), count: count)
+            for node in 0..<nodes { islands[Int(draw.next() % UInt64(count))].append(node) }
+            return Partition(groups: islands.filter { !$0.isEmpty })
         }
         switch draw.next() % 5 {
         case 0: return .isolating(order[0])

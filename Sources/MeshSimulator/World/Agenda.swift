@@ -22,6 +22,8 @@ struct Agenda {
         var network: UInt8 = 0
         /// Where the bytes or the command lie.
         var slot: Int32 = -1
+        /// Whether it waited for a slow node already.
+        var isPutOff = false
 
         static func == (left: Entry, right: Entry) -> Bool { left.ordinal == right.ordinal }
 

@@ -29,6 +29,15 @@ package final class SimulatedNode<Process: SimulatedProcess> {
     /// Whether the process is stopped, as by SIGSTOP.
     package internal(set) var isPaused = false
 
+    /// How long the process takes for each stimulus; zero as a rule.
+    package internal(set) var cost = Duration.zero
+    /// Until when it is busy with the last one, if it takes time.
+    var busyUntil = Instant.zero
+    /// How many datagrams wait until it is not.
+    var backlog = 0
+    /// Whether the process dies after the next stimulus, before it has sent anything.
+    var diesBeforeSending = false
+
     /// What arrived while the process was stopped, as in a socket buffer; bounded.
     var waiting: [Stimulus<Process.Command>] = []
     /// The deadline in force, on the node's clock.

@@ -10,6 +10,10 @@ package protocol SimulatedProcess: AnyObject {
     /// What the process tells the application.
     associatedtype Event
 
+    /// What kind of message a datagram carries, so that a fault can take one kind alone; `nil` where
+    /// that cannot be seen from outside.
+    static func messageCode(in datagram: [UInt8]) -> UInt8?
+
     /// Takes a datagram that arrived from `sender`.
     func handle(datagram: RawSpan, from sender: SocketAddress, now: Instant)
     /// Takes notice that the deadline it was given has come.
@@ -18,4 +22,9 @@ package protocol SimulatedProcess: AnyObject {
     func handle(command: Command, now: Instant)
     /// Fills `batch` and `events`, and answers the next deadline.
     func poll(now: Instant, into batch: inout DatagramBatch, events: inout [Event]) -> Instant?
+}
+
+extension SimulatedProcess {
+    /// Sealed datagrams show nothing.
+    package static func messageCode(in datagram: [UInt8]) -> UInt8? { nil }
 }

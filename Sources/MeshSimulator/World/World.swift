@@ -27,6 +27,22 @@ package final class World<Process: SimulatedProcess> {
     package var trace = Trace()
     /// How many datagrams were delivered, and how many bytes.
     package private(set) var delivered: (datagrams: UInt64, bytes: UInt64) = (0, 0)
+    /// Whether datagrams are remembered for ``flood(_:count:isReplay:)``.
+    package var keepsRecent = false
+    /// One kind of message that is lost, as if the network hated it.
+    package var drops: Drops?
+
+    /// Messages of some codes are lost with this probability; all others pass.
+    package struct Drops: Hashable, Sendable {
+        package var codes: [UInt8]
+        package var probability: Double
+
+        package init(codes: [UInt8], probability: Double) {
+            self.codes = codes
+            self.probability = probability
+        }
+    }
+
     /// What every datagram spends on the way besides the faults.
     package var baseDelay = Duration.microseconds(50)
     /// Says of a datagram, and from and to whom it goes, whether it reaches the links at all.
@@ -37,6 +53,11 @@ package final class World<Process: SimulatedProcess> {
     private var commands = Slots<Process.Command?>()
     private var deliveries: [Delivery] = []
     private var moves: UInt8 = 0
+    /// The chance of drops and floods.
+    private var mischief: SeededGenerator
+    /// The last datagrams that were sent, for a flood that replays them.
+    private var recent: [(bytes: [UInt8], from: Int, to: Int)] = []
+    private static var recentCount: Int { 256 }
 
     /// An empty world of this seed.
     package init(seed: UInt64) {
@@ -44,6 +65,7 @@ package final class World<Process: SimulatedProcess> {
         var network = generator.stream("network")
         agenda = Agenda(ties: generator.stream("ties"))
         faults = Links(seed: network.next())
+        mischief = generator.stream("mischief")
     }
 
     /// Adds a machine without a process and answers its number.
@@ -99,6 +121,9 @@ package final class World<Process: SimulatedProcess> {
     /// Ends a node's process without a word, as SIGKILL does.
     package func crash(_ index: Int) {
         let node = nodes[index]
+        node.diesBeforeSending = false
+        node.batch.removeAll()
+        node.events.removeAll()
         node.process = nil
         node.deadline = nil
         node.armed = nil
@@ -122,6 +147,50 @@ package final class World<Process: SimulatedProcess> {
                 incarnation: node.incarnation
             )
         )
+    }
+
+    /// Lets a node's process die after its next stimulus, before it has sent or said anything.
+    package func crashBeforeSending(_ index: Int) {
+        guard nodes[index].process != nil else { return }
+        nodes[index].diesBeforeSending = true
+    }
+
+    /// Lets a node take so long for each stimulus; zero: as fast as the wind.
+    package func slow(_ index: Int, cost: Duration) {
+        nodes[index].cost = cost
+    }
+
+    /// Moves a node's clock by `offset`, forward or, while the node stood still, back by at most the
+    /// time it stood: no clock of a process runs backwards.
+    package func moveClock(_ index: Int, by offset: Duration) {
+        let node = nodes[index]
+        node.clock.offset += offset
+        node.arm(now: time)
+        arm(node)
+    }
+
+    /// Throws `count` datagrams at a node within a millisecond: bytes without meaning, or such as
+    /// were sent before, to it or to others.
+    package func flood(_ index: Int, count: Int, isReplay: Bool) {
+        let addressed = recent.filter { $0.to == index }
+        for _ in 0..<count {
+            var bytes: [UInt8] = []
+            var from = Int(mischief.next() % UInt64(nodes.count))
+            if isReplay,
+                let old = (mischief.happens(0.8) ? addressed : recent).randomElement(
+                    using: &mischief
+                )
+            {
+                bytes = old.bytes
+                from = old.from
+            } else {
+                for _ in 0..<Int(mischief.next() % 1200) {
+                    bytes.append(UInt8(truncatingIfNeeded: mischief.next()))
+                }
+            }
+            let late = mischief.duration(in: .zero...(.milliseconds(1)))
+            deliver(from: nodes[from], to: index, after: late) { $0 = bytes }
+        }
     }
 
     /// Gives a command to a node's process at `instant`; a process started later never gets it.
@@ -166,6 +235,7 @@ package final class World<Process: SimulatedProcess> {
         let node = nodes[Int(entry.node)]
         switch entry.kind {
         case .datagram:
+            if mustWait(node, entry) { return nil }
             // The bytes leave their slot for as long as the node handles them.
             var bytes: [UInt8] = []
             datagrams.exchange(entry.slot, &bytes)
@@ -184,6 +254,27 @@ package final class World<Process: SimulatedProcess> {
             guard node.incarnation == entry.incarnation, node.isPaused else { return nil }
             return resume(node)
         }
+    }
+
+    /// Whether a slow node is busy still, so that the datagram was put off or, behind too many
+    /// others, lost.
+    private func mustWait(_ node: SimulatedNode<Process>, _ entry: Agenda.Entry) -> Bool {
+        guard node.cost > .zero || node.backlog > 0 else { return false }
+        if entry.isPutOff { node.backlog -= 1 }
+        guard node.busyUntil > time else {
+            node.busyUntil = time + node.cost
+            return false
+        }
+        guard node.backlog < SimulatedNode<Process>.socketBuffer else {
+            datagrams.release(entry.slot)
+            return true
+        }
+        node.backlog += 1
+        var later = entry
+        later.isPutOff = true
+        later.time = node.busyUntil
+        agenda.plan(later)
+        return true
     }
 
     private func deliver(
@@ -221,6 +312,14 @@ package final class World<Process: SimulatedProcess> {
             arm(node)
             return nil
         }
+        if node.cost > .zero {
+            guard node.busyUntil <= time else {
+                node.armed = node.busyUntil
+                arm(node)
+                return nil
+            }
+            node.busyUntil = time + node.cost
+        }
         node.spins = node.lastWake == time ? node.spins + 1 : 0
         node.lastWake = time
         record(node.index, .timer)
@@ -252,9 +351,11 @@ package final class World<Process: SimulatedProcess> {
         return settle(node)
     }
 
-    /// Keeps a stimulus for a stopped process, as its socket's buffer would.
+    /// Keeps a stimulus for a stopped process: datagrams as its socket's buffer would, commands all.
     private func keep(_ stimulus: Stimulus<Process.Command>, for node: SimulatedNode<Process>) {
-        guard node.waiting.count < SimulatedNode<Process>.socketBuffer else { return }
+        if case .datagram = stimulus, node.waiting.count >= SimulatedNode<Process>.socketBuffer {
+            return
+        }
         node.waiting.append(stimulus)
     }
 
@@ -277,6 +378,10 @@ package final class World<Process: SimulatedProcess> {
 
     // 5. Send the batch, hand out the events, arm the deadline, go to 1.
     private func settle(_ node: SimulatedNode<Process>) -> Step {
+        if node.diesBeforeSending {
+            crash(node.index)
+            return Step(time: time, node: node.index)
+        }
         if !node.batch.isEmpty {
             for entry in node.batch.entries {
                 switch entry.destination {
@@ -324,6 +429,8 @@ package final class World<Process: SimulatedProcess> {
 
     private func send(_ entry: DatagramBatch.Entry, of node: SimulatedNode<Process>, to: Int) {
         if let gate, !gate(node.batch.bytes(of: entry), node.index, to) { return }
+        if let drops, isDropped(entry, of: node, drops) { return }
+        if keepsRecent { remember(entry, of: node, to: to) }
         faults.submit(
             byteCount: entry.byteCount,
             from: node.index,
@@ -339,6 +446,23 @@ package final class World<Process: SimulatedProcess> {
             }
         }
         deliveries.removeAll(keepingCapacity: true)
+    }
+
+    private func isDropped(
+        _ entry: DatagramBatch.Entry,
+        of node: SimulatedNode<Process>,
+        _ drops: Drops
+    ) -> Bool {
+        let bytes = node.batch.bytes(of: entry)
+        guard let code = Process.messageCode(in: bytes), drops.codes.contains(code) else {
+            return false
+        }
+        return mischief.happens(drops.probability)
+    }
+
+    private func remember(_ entry: DatagramBatch.Entry, of node: SimulatedNode<Process>, to: Int) {
+        if recent.count >= Self.recentCount { recent.removeFirst(Self.recentCount / 2) }
+        recent.append((node.batch.bytes(of: entry), node.index, to))
     }
 
     private func record(_ node: Int?, _ kind: TraceEvent.Kind, _ text: String = "") {
