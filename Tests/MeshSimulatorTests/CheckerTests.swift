@@ -339,6 +339,10 @@ import Testing
             try checker.check(committed(1, 3), Self.fork)
         }
         try checker.check(committed(2, 4), Self.fork)
+        // A room founded apart is another line.
+        var apart = Self.fork
+        apart.note(Self.position(4, 1).epoch, after: .zero)
+        try checker.check(committed(4, 1), apart)
     }
 
     @Test("an acknowledgment below the promise is found, in its bytes too")

@@ -30,6 +30,13 @@ package struct Branches: Sendable {
         (kept[epoch] ?? []).sorted { ($0.after, $0.epoch) < ($1.after, $1.epoch) }
     }
 
+    /// The first view of the room that a view belongs to.
+    package func root(of epoch: Epoch) -> Epoch {
+        var place = epoch
+        while let parent = parents[place]?.epoch, parent != .zero, parent < place { place = parent }
+        return place
+    }
+
     /// The way from the root to the end of a view: each view with the last index that counts.
     package func path(to epoch: Epoch) -> [Epoch: UInt64] {
         var path: [Epoch: UInt64] = [epoch: .max]

@@ -23,6 +23,8 @@ package struct PrimaryChain: Sendable {
             let (early, late) = (min(other, view.epoch), max(other, view.epoch))
             // Of one view that only commits on nothing new can be wrong with earlier ones.
             if known != nil, early != view.epoch { continue }
+            // Rooms founded apart have no line in common until they meet.
+            guard branches.root(of: early) == branches.root(of: late) else { continue }
             let kept = branches.path(to: late)[early] ?? 0
             guard kept < committed[early] ?? 0 else { continue }
             throw Violation(
