@@ -44,6 +44,7 @@ extension Node {
             }
         case .peer(let node, let change):
             if case .connected(let address) = change { note(address, of: node) }
+        case .merged: break
         case .branchDiscarded(let writes): tell(.writesDiscarded(count: writes.count))
         case .inviteOpened, .inviteRefused, .joined, .joinFailed, .left, .completed, .readReady,
             .accepted, .sendOutcome:
@@ -88,7 +89,7 @@ extension Node {
             hubs[session]?.deliver(.joined(participant(who)))
         case .participantAway(let session, let who):
             hubs[session]?.deliver(.away(participant(who)))
-        case .participantBack(let session, let who):
+        case .participantBack(let session, let who), .participantReturned(let session, let who):
             hubs[session]?.deliver(.returned(participant(who)))
         case .participantLeft(let session, let who, _):
             hubs[session]?.deliver(.left(participant(who)))
@@ -96,7 +97,8 @@ extension Node {
             hubs[session]?.deliver(.lead(lead(of: session)))
         case .valueChanged(let session, let key, let value, _):
             hubs[session]?.deliver(ValueChange(key: key, value: value.flatMap(Value.init)))
-        case .activityChanged, .optionsChanged, .leadModeChanged, .upgradeNeeded:
+        case .activityChanged, .optionsChanged, .leadModeChanged, .upgradeNeeded,
+            .conflictFound, .conflictSettled:
             break
         }
     }
@@ -175,7 +177,7 @@ extension Event {
             .readReady(let request, _), .accepted(let request), .sendOutcome(let request, _):
             request
         case .roomPhase, .roomRecord, .view, .room, .inviteUsed, .inviteBurned, .message, .peer,
-            .branchDiscarded:
+            .branchDiscarded, .merged:
             nil
         }
     }

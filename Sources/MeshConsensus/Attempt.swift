@@ -29,6 +29,8 @@ struct Attempt: Sendable {
     var resendAt: Instant
     var source: ProcessID?
     var flushed: Log?
+    /// The losing branch that the view takes in.
+    var branch: HandedBranch?
     var tries = 0
 
     init(reason: Message.Reason, members: [Member], now: Instant) {
@@ -74,8 +76,14 @@ extension ConsensusCore {
         for index in 0..<learners.count {
             let learner = learners.values[index]
             guard learner.isReady, members.count < Limits.members else { continue }
-            // A new life of a node takes the place of the old one.
-            for old in members where old.process.nodeID == learner.process.nodeID {
+            // A new life of a node takes the place of the old one; of two new ones, the last that asked.
+            let isOutdated = learners.values.contains {
+                $0.process.nodeID == learner.process.nodeID && $0.process != learner.process
+                    && $0.seenAt > learner.seenAt
+            }
+            guard !isOutdated else { continue }
+            for old in members
+            where old.process.nodeID == learner.process.nodeID && view.contains(old.process) {
                 departed.append(old.process)
             }
             members.removeAll { $0.process.nodeID == learner.process.nodeID }
@@ -92,9 +100,11 @@ extension ConsensusCore {
         members: [Member],
         leavers: [ProcessID],
         departed: [ProcessID],
-        proof: [Epoch]
+        proof: [Epoch],
+        branch: HandedBranch? = nil
     ) {
         var attempt = Attempt(reason: reason, members: members, now: now)
+        attempt.branch = branch
         attempt.leavers = leavers
         attempt.departed = departed
         attempt.proof = proof
@@ -444,23 +454,25 @@ extension ConsensusCore {
         return true
     }
 
-    /// Leaves out promisers off my line, but for a merge's losers, and installs.
+    /// Leaves out promisers off my line whose branch is not taken in, and installs.
+    ///
+    /// The barrier of a merge (M6): whoever has more than what was handed over stays out, so that
+    /// nothing of it is lost.
     private mutating func finishFlushing() {
         guard let attempt else { return }
         var strangers: [UInt64] = []
         var parents: [Epoch] = []
+        let history = history(with: attempt.flushed)
         for index in 0..<attempt.promises.count {
             let tag = attempt.promises.tags[index]
             let promise = attempt.promises.values[index]
             guard tag != me.tag, promise.lastView != .zero, !isOnLine(promise, attempt.flushed)
             else { continue }
-            // Off my line: a branch that a merge or an earlier install took in, or one to leave out.
-            switch attempt.reason {
-            case .merge: parents.append(promise.lastView)
-            case .change:
-                if view?.member(tag: tag) != nil { parents.append(promise.lastView) }
-            case .suspicion, .handover:
-                if !attempt.leavers.contains(where: { $0.tag == tag }) { strangers.append(tag) }
+            if history.covers(promise.head) || attempt.branch?.history.covers(promise.head) == true
+            {
+                parents.append(promise.lastView)
+            } else if !attempt.leavers.contains(where: { $0.tag == tag }) {
+                strangers.append(tag)
             }
         }
         guard strangers.isEmpty else { return retry(without: strangers) }

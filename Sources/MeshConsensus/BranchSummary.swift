@@ -18,7 +18,7 @@ struct BranchSummary: Hashable, Sendable {
     /// epochs stand behind it.
     func outranks(_ other: BranchSummary) -> Bool {
         if primaryEnd != other.primaryEnd { return primaryEnd > other.primaryEnd }
-        if let fork = fork(with: other) {
+        if let fork = history.newestCommon(with: other.history) {
             let mine = count(of: fork.tags)
             let theirs = other.count(of: fork.tags)
             if mine != theirs { return mine > theirs }
@@ -36,12 +36,8 @@ struct BranchSummary: Hashable, Sendable {
         return epoch < other.epoch
     }
 
-    /// The newest view that both branches went through.
-    func fork(with other: BranchSummary) -> LineageView? {
-        lineage.last { view in
-            other.lineage.contains { $0.index == view.index && $0.hash == view.hash }
-        }
-    }
+    /// The views it tells, with its head.
+    var history: Lineage { Lineage(views: lineage, head: head.index) }
 
     private func holds(_ tag: UInt64) -> Bool {
         members.contains { $0.process.tag == tag }
@@ -60,13 +56,7 @@ struct BranchSummary: Hashable, Sendable {
         writer.writeCount(members.count)
         for member in members { writer.write(member) }
         writer.writeCount(lineage.count)
-        for view in lineage {
-            writer.write(view.epoch)
-            writer.write(view.index)
-            writer.write(view.hash)
-            writer.writeCount(view.tags.count)
-            for tag in view.tags { writer.write(tag) }
-        }
+        for view in lineage { view.encode(into: &writer) }
     }
 
     init(reading reader: inout ByteReader) throws(WireError) {
@@ -78,14 +68,7 @@ struct BranchSummary: Hashable, Sendable {
         members = try reader.readMembers()
         lineage = []
         for _ in 0..<(try reader.readCount(limit: ConsensusLimits.offeredLineage)) {
-            lineage.append(
-                LineageView(
-                    epoch: try reader.readEpoch(),
-                    index: try reader.read(),
-                    hash: try reader.read(),
-                    tags: try reader.readTags()
-                )
-            )
+            lineage.append(try LineageView(reading: &reader))
         }
     }
 

@@ -326,7 +326,12 @@ extension ConsensusCore {
             let next = restored.view, next.epoch == restored.applied.epoch
         {
             // The view has committed meanwhile and the snapshot holds it.
-            discard(after: self.log.base.index, origins: restored.origins, kept: [])
+            discard(
+                after: self.log.base.index,
+                origins: restored.origins,
+                kept: [],
+                install: running.target?.install
+            )
             displayed = nil
             self.log = log
             replica = restored
@@ -364,7 +369,8 @@ extension ConsensusCore {
         discard(
             after: isOnChain ? fork : log.base.index,
             origins: staged.replica?.origins,
-            kept: staged.log.entries
+            kept: staged.log.entries,
+            install: target.install
         )
         if let restored = staged.replica {
             if displayed == nil, role != .joining { displayed = replica }
@@ -388,9 +394,18 @@ extension ConsensusCore {
         take(target.install, from: running.source)
     }
 
-    /// Reports what of my log is not in the one I go over to; never silent (issue of the full merge).
-    mutating func discard(after fork: UInt64, origins: Origins?, kept: [Entry]) {
+    /// Reports what of my log is neither in the one I go over to nor merged into it; never silent.
+    mutating func discard(
+        after fork: UInt64,
+        origins: Origins?,
+        kept: [Entry],
+        install: Message.Install?
+    ) {
         guard fork < log.head, role != .joining else { return }
+        var records = kept.compactMap { entry -> MergeRecord? in
+            if case .merge(let record) = entry.body { record } else { nil }
+        }
+        if let record = install?.mergeRecord { records.append(record) }
         let known = Set(
             kept.compactMap(\.command).map {
                 Leading.CommandKey(origin: $0.origin, sequence: $0.sequence)
@@ -398,7 +413,9 @@ extension ConsensusCore {
         )
         var lost: [DiscardedEntry] = []
         for index in (fork + 1)...log.head {
-            guard let entry = log[index], let command = entry.command else { continue }
+            guard let entry = log[index], let command = entry.command,
+                !records.contains(where: { $0.covers(entry.position) })
+            else { continue }
             let discarded = DiscardedEntry(
                 position: entry.position,
                 command: command,

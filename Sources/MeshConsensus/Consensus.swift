@@ -126,6 +126,8 @@ package struct Consensus<Machine: StateMachine>: ~Copyable, Sendable {
     package var isUsable: Bool { core.isUsable }
     /// What checkers compare after every step, in one cheap look.
     package var marks: ConsensusMarks { core.marks }
+    /// Whether a leader that was heard lately, with a quorum behind it, holds this process in its view.
+    package var isHeld: Bool { core.hasLiveLeader }
     /// The highest epoch promised.
     package var promised: Epoch { core.promised }
     /// The last committed position known.

@@ -59,6 +59,8 @@ package struct ConsensusStatistics: Sendable, Hashable {
     package var falseSuspicions = 0
     /// Merges this process took part in as a losing member.
     package var branchesLost = 0
+    /// Branches merged into this process's history.
+    package var merges = 0
     /// Snapshots made for others.
     package var snapshotsServed = 0
     /// Snapshots taken.

@@ -19,6 +19,7 @@ extension ConsensusCore {
         let promisers = attempt.promises.tags
         var parents = Set(strangers)
         if let view { parents.insert(view.epoch) }
+        if let handed = attempt.branch { parents.insert(handed.branch.epoch) }
         let next = View(
             epoch: epoch,
             members: members,
@@ -29,13 +30,19 @@ extension ConsensusCore {
             startHash: log.headHash,
             primary: required.allSatisfy { $0.isOutweighed(by: promisers) }
         )
-        let install = Message.Install(
+        var install = Message.Install(
             previous: log.headPosition,
             previousHash: log.headHash,
             entry: Entry(position: start, body: .view(next))
         )
         let old = leading
+        let winner = view?.epoch ?? .zero
         log.append(install.entry, digest: digest)
+        if let handed = attempt.branch {
+            let merge = mergeEntry(handed, winner: winner)
+            install.merge = merge
+            log.append(merge, digest: digest)
+        }
         adopt(next)
         var leader = Leading(
             install: install,
@@ -168,7 +175,12 @@ extension ConsensusCore {
     mutating func resendInstall() {
         guard let leader = leading, let view else { return }
         leading?.installResend = now + leader.installInterval
-        leading?.installInterval = min(leader.installInterval * 2, .milliseconds(100))
+        // A large one travels on the reliable lane: again only in case a connection was lost.
+        let isLarge = (leader.install.merge?.bytes.count ?? 0) > 2 * Limits.controlBytes
+        leading?.installInterval = min(
+            leader.installInterval * (isLarge ? 16 : 2),
+            .milliseconds(isLarge ? 800 : 100)
+        )
         var isDone = true
         for index in 0..<leader.progress.count where !leader.progress.values[index].isInstalled {
             isDone = false
@@ -195,6 +207,11 @@ extension ConsensusCore {
             next.startHash == install.previousHash,
             next.contains(me) || next.departed.contains(me)
         else { return }
+        if let merge = install.merge {
+            guard merge.position == Position(epoch: epoch, index: next.start.index + 1),
+                install.mergeRecord != nil
+            else { return }
+        }
         guard promised == epoch else {
             if epoch < promised {
                 send(.reject(promised: promised, isVeto: false), to: process, epoch: epoch)
@@ -207,7 +224,7 @@ extension ConsensusCore {
         if log.holds(install.previous.index, install.previousHash),
             install.previous.index >= replica.applied.index
         {
-            discard(after: install.previous.index, origins: nil, kept: [])
+            discard(after: install.previous.index, origins: nil, kept: [], install: install)
             log.truncate(after: install.previous.index)
             return take(install, from: process)
         }
@@ -219,6 +236,7 @@ extension ConsensusCore {
         guard case .view(let next) = install.entry.body else { return }
         commit = min(commit, log.head)
         log.append(install.entry, digest: digest)
+        if let merge = install.merge { log.append(merge, digest: digest) }
         adopt(next)
         sendInstalled(to: process)
         if next.departed.contains(me), departure == nil {
@@ -257,8 +275,8 @@ extension ConsensusCore {
             $0.respondedAt = now
             if !$0.isInstalled {
                 $0.isInstalled = true
-                $0.match = head
-                $0.next = head + 1
+                $0.match = leader.install.head
+                $0.next = leader.install.head + 1
                 $0.progressAt = now
                 $0.told = 0
             }

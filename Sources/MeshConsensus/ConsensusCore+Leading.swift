@@ -347,7 +347,10 @@ extension ConsensusCore {
                 statistics.malformed += 1
                 return
             }
-            if case .view = entry.body { return }
+            switch entry.body {
+            case .view, .merge: return  // they come with INSTALL alone
+            case .command, .noop: break
+            }
             log.append(entry, digest: digest)
         }
         isAcknowledgmentDue = true
@@ -466,6 +469,9 @@ extension ConsensusCore {
                     become(.left)
                     return
                 }
+            case .merge(let record):
+                statistics.merges += 1
+                output.events.append(.merged(record.report(at: entry.position)))
             case .command(let command, let result):
                 statistics.applied += 1
                 output.events.append(

@@ -202,6 +202,7 @@ extension ConsensusCore {
     /// One line about the work under way.
     var diagnostics: String {
         var parts = ["pending \(client.pending.count) from \(client.floor)"]
+        if !client.reads.isEmpty { parts.append("reads \(client.reads.count)") }
         if let leading {
             parts.append("leading: sequenced \(leading.sequenced.count) held \(leading.held.count)")
             parts.append("waiters \(leading.waiters.count) learners \(learners.count)")
@@ -217,6 +218,8 @@ extension ConsensusCore {
             )
         }
         if let talk { parts.append("talk with \(talk.peer.tag >> 56)") }
+        if let departure { parts.append("leaving since \(departure.since)") }
+        if !challenges.isEmpty { parts.append("challenges \(challenges.count)") }
         parts.append("via \(joinVia.map { $0.tag >> 56 }) \(statistics)")
         return parts.joined(separator: "; ")
     }

@@ -118,6 +118,8 @@ package enum ConsensusEvent: Sendable {
     case estranged([ProcessID])
     /// Nothing was heard from the member for 150 ms, or it is heard again.
     case linkShaky(ProcessID, isShaky: Bool)
+    /// A branch was taken in; what it had done is applied, or listed as a conflict in the state.
+    case merged(MergeReport)
     /// What this process gave up when its branch lost a merge; never silent.
     case branchDiscarded([DiscardedEntry])
     /// The machine wants a connection with this process.

@@ -6,13 +6,15 @@ enum EntryBody: Hashable, Sendable {
     case view(View)
     /// A command of a member.
     case command(Command)
+    /// What became of a branch that the view before it took in; stands right behind its view entry.
+    case merge(MergeRecord)
     /// Nothing; holds a place.
     case noop
 }
 
 /// One entry of the log.
 ///
-/// The bytes, little-endian: kind u8 (1 view, 2 command, 5 noop; 3 merge and 4 trim are reserved) ·
+/// The bytes, little-endian: kind u8 (1 view, 2 command, 3 merge, 5 noop; 4 trim is reserved) ·
 /// epoch 16 · index u64 · body. The chain: `hash[i] = H(hash[i-1] ‖ bytes[i])`.
 struct Entry: Hashable, Sendable {
     var position: Position
@@ -30,12 +32,14 @@ struct Entry: Hashable, Sendable {
         switch body {
         case .view: writer.write(UInt8(1))
         case .command: writer.write(UInt8(2))
+        case .merge: writer.write(UInt8(3))
         case .noop: writer.write(UInt8(5))
         }
         writer.write(position)
         switch body {
         case .view(let view): writer.write(view)
         case .command(let command): command.encode(into: &writer)
+        case .merge(let record): record.encode(into: &writer)
         case .noop: break
         }
         bytes = writer.bytes
@@ -52,6 +56,7 @@ struct Entry: Hashable, Sendable {
             guard view.start == position else { throw .invalid(at: 1) }
             body = .view(view)
         case 2: body = .command(try Command(reading: &reader))
+        case 3: body = .merge(try MergeRecord(reading: &reader))
         case 5: body = .noop
         default: throw .unknownType(kind, at: 0)
         }

@@ -12,12 +12,16 @@ struct Talk: Sendable {
     var theirs: BranchSummary?
     var isEchoed = false
     var verdict: Verdict?
+    /// The loser's: what it hands over, made once.
+    var branch: Message.Branch?
     var resendAt: Instant
     var progressAt: Instant
+    var offeredAt: Instant?
 }
 
-// Split and merge, the simple form (`30-consensus.md` §9, M1 and M4 to M6): two leaders exchange pinned
-// summaries, both rank alike, the loser freezes and hands over its members, the winner forms one view.
+// Split and merge (`30-consensus.md` §9, M1 and M4 to M6): two leaders exchange pinned summaries, both
+// rank alike, the loser freezes and hands over its members and what they did, the winner forms one
+// view whose merge entry takes that in.
 extension ConsensusCore {
     /// Whether a merge may be talked about now.
     private var mayTalk: Bool {
@@ -74,12 +78,19 @@ extension ConsensusCore {
             return endTalk(failed: true)
         }
         guard now >= talk.resendAt else { return }
-        self.talk?.resendAt = now + .milliseconds(40)
-        if talk.verdict == .lost { sendBranch() } else { sendMergeOffer() }
+        if talk.verdict == .lost {
+            self.talk?.resendAt = now + .milliseconds(40)
+            sendBranch()
+        } else {
+            sendMergeOffer()
+        }
     }
 
     private mutating func sendMergeOffer() {
         guard let talk else { return }
+        // A long lineage travels on the reliable lane and needs no haste to be sent again.
+        self.talk?.resendAt = now + .milliseconds(talk.mine.lineage.count > 8 ? 160 : 40)
+        self.talk?.offeredAt = now
         send(
             .mergeOffer(
                 .init(nonce: talk.nonce, echoed: talk.theirNonce, summary: talk.mine)
@@ -89,19 +100,16 @@ extension ConsensusCore {
     }
 
     private mutating func sendBranch() {
-        guard let talk, let view else { return }
-        send(
-            .branch(
-                .init(
-                    nonce: talk.nonce,
-                    echoed: talk.theirNonce,
-                    epoch: view.epoch,
-                    head: log.headPosition,
-                    members: view.members
-                )
-            ),
-            to: talk.peer
-        )
+        guard let talk, let winner = talk.theirs else { return }
+        if talk.branch == nil {
+            guard let branch = handover(to: winner, in: talk) else { return }
+            self.talk?.branch = branch
+            self.talk?.progressAt = now
+        }
+        guard let branch = self.talk?.branch else { return }
+        // A large one travels on the reliable lane and needs no haste to be sent again.
+        self.talk?.resendAt = now + .milliseconds(branch.isLarge ? 500 : 40)
+        send(.branch(branch), to: talk.peer)
     }
 
     mutating func endTalk(failed: Bool) {
@@ -148,7 +156,9 @@ extension ConsensusCore {
         }
         decide()
         // An echo they lack is sent at once; the rest is resent in time.
-        if offer.echoed != talk?.nonce { sendMergeOffer() }
+        if offer.echoed != talk?.nonce, let last = talk?.offeredAt, now - last > .milliseconds(10) {
+            talk?.resendAt = now
+        }
         tickTalk()
     }
 
@@ -167,6 +177,10 @@ extension ConsensusCore {
             isUsable, current.mine.outranks(theirs), branch.epoch == theirs.epoch,
             let view
         else { return }
+        guard let handed = read(branch) else {
+            statistics.malformed += 1
+            return endTalk(failed: true)
+        }
         talk?.verdict = .won
         var members = view.members
         for member in branch.members
@@ -182,7 +196,8 @@ extension ConsensusCore {
             members: members,
             leavers: [],
             departed: [],
-            proof: [branch.epoch]
+            proof: [branch.epoch],
+            branch: handed
         )
     }
 

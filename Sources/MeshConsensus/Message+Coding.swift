@@ -142,6 +142,8 @@ extension Message {
             writer.write(install.previous)
             writer.write(install.previousHash)
             writer.writeBlob(install.entry.bytes)
+            writer.write(flag: install.merge != nil)
+            if let merge = install.merge { writer.writeBlob(merge.bytes) }
         case .installed(let head, let hash):
             writer.write(head)
             writer.write(hash)
@@ -196,13 +198,7 @@ extension Message {
             writer.write(offer.nonce)
             writer.write(offer.echoed)
             offer.summary.encode(into: &writer)
-        case .branch(let branch):
-            writer.write(branch.nonce)
-            writer.write(branch.echoed)
-            writer.write(branch.epoch)
-            writer.write(branch.head)
-            writer.writeCount(branch.members.count)
-            for member in branch.members { writer.write(member) }
+        case .branch(let branch): branch.encode(into: &writer)
         case .mergeEnd(let nonce, let isBusy):
             writer.write(nonce)
             writer.write(flag: isBusy)
@@ -317,7 +313,8 @@ extension Message {
                 Install(
                     previous: try reader.readPosition(),
                     previousHash: try reader.read(),
-                    entry: try reader.readEntry()
+                    entry: try reader.readEntry(),
+                    merge: try reader.readFlag() ? try reader.readEntry() : nil
                 )
             )
         case 0x18: return .installed(head: try reader.read(), hash: try reader.read())
@@ -367,20 +364,70 @@ extension Message {
                 )
             )
         case 0x2a:
-            return .branch(
-                Branch(
-                    nonce: try reader.read(),
-                    echoed: try reader.read(),
-                    epoch: try reader.readEpoch(),
-                    head: try reader.readPosition(),
-                    members: try reader.readMembers()
-                )
-            )
+            return .branch(try Branch(reading: &reader))
         case 0x2b: return .mergeEnd(nonce: try reader.read(), isBusy: try reader.readFlag())
         case 0x30: return .readIndex(nonce: try reader.read())
         case 0x31: return .readAnswer(nonce: try reader.read(), try reader.readPosition())
         default: throw .unknownType(code, at: 0)
         }
+    }
+}
+
+extension Message.Branch {
+    fileprivate func encode(into writer: inout ByteWriter) {
+        writer.write(nonce)
+        writer.write(echoed)
+        writer.write(epoch)
+        writer.write(head)
+        writer.writeCount(members.count)
+        for member in members { writer.write(member) }
+        writer.writeCount(views.count)
+        for view in views { view.encode(into: &writer) }
+        writer.writeCount(buried.count)
+        for tag in buried { writer.write(tag) }
+        writer.writeCount(estranged.count)
+        for process in estranged { writer.write(process) }
+        writer.writeCount(origins.count)
+        for record in origins { record.encode(into: &writer) }
+        writer.writeCount(commands.count)
+        for command in commands { command.encode(into: &writer) }
+        writer.write(flag: isComplete)
+        writer.write(flag: base != nil)
+        if let base {
+            writer.write(base.position)
+            writer.writeBlob(base.bytes)
+        }
+        writer.writeBlob(state)
+    }
+
+    fileprivate init(reading reader: inout ByteReader) throws(WireError) {
+        nonce = try reader.read()
+        echoed = try reader.read()
+        epoch = try reader.readEpoch()
+        head = try reader.readPosition()
+        members = try reader.readMembers()
+        views = []
+        for _ in 0..<(try reader.readCount(limit: ConsensusLimits.lineage)) {
+            views.append(try LineageView(reading: &reader))
+        }
+        buried = try reader.readAscendingTags(limit: ConsensusLimits.tombstones)
+        estranged = try reader.readProcesses(limit: ConsensusLimits.estranged)
+        origins = []
+        for _ in 0..<(try reader.readCount(limit: ConsensusLimits.origins)) {
+            origins.append(try Origins.Record(reading: &reader))
+        }
+        commands = []
+        for _ in 0..<(try reader.readCount(limit: ConsensusLimits.mergedCommands)) {
+            commands.append(try MergedCommand(reading: &reader))
+        }
+        isComplete = try reader.readFlag()
+        if try reader.readFlag() {
+            base = State(
+                position: try reader.readPosition(),
+                bytes: try reader.readBlob(limit: ConsensusLimits.snapshotBytes)
+            )
+        }
+        state = try reader.readBlob(limit: ConsensusLimits.snapshotBytes)
     }
 }
 

@@ -163,11 +163,22 @@ extension Message {
         var required: [PrimaryConfiguration]
     }
 
-    /// "This is the view": the entry and the point of the chain it continues.
+    /// "This is the view": its entry, and the point of the chain that it continues.
+    ///
+    /// Where branches met, a merge entry stands behind it; both are taken or neither.
     struct Install: Sendable {
         var previous: Position
         var previousHash: Digest
         var entry: Entry
+        var merge: Entry?
+
+        /// The last entry's index.
+        var head: UInt64 { (merge ?? entry).position.index }
+
+        /// What the merge entry says.
+        var mergeRecord: MergeRecord? {
+            if case .merge(let record)? = merge?.body { record } else { nil }
+        }
     }
 
     /// "Let me in", or "bring me up to date": where my log stands, best first.
@@ -225,12 +236,39 @@ extension Message {
         var summary: BranchSummary
     }
 
-    /// A losing leader says: "take my members".
-    struct Branch: Hashable, Sendable {
+    /// A losing leader says: "take my members, and this is what they did".
+    struct Branch: Sendable {
         var nonce: UInt64
         var echoed: UInt64
         var epoch: Epoch
         var head: Position
         var members: [Member]
+        /// The views that the winner does not have, the present one last.
+        var views: [LineageView]
+        /// Tags of processes that left for good, ascending.
+        var buried: [UInt64]
+        /// Processes that the branch itself lost.
+        var estranged: [ProcessID]
+        /// Origins that were active since the fork.
+        var origins: [Origins.Record]
+        /// The commands since the fork, those it took in itself among them; `.applied` but for what
+        /// already lost in its own merges.
+        var commands: [MergedCommand]
+        /// Whether the log reached back to the fork.
+        var isComplete: Bool
+        /// The state at the fork, if it was kept.
+        var base: State?
+        /// The state at `head`.
+        var state: [UInt8]
+
+        /// Whether it may take long on its way.
+        var isLarge: Bool {
+            state.count + (base?.bytes.count ?? 0) + commands.count * 200 > 4096
+        }
+
+        struct State: Hashable, Sendable {
+            var position: Position
+            var bytes: [UInt8]
+        }
     }
 }

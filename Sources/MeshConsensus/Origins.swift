@@ -102,48 +102,77 @@ struct Origins: Hashable, Sendable {
 
     func encode(into writer: inout ByteWriter) {
         writer.writeCount(records.count)
-        for record in records {
-            writer.write(record.origin.nodeID)
-            writer.write(record.origin.incarnation)
-            writer.write(record.acknowledgedUpTo)
-            writer.write(record.touched)
-            writer.writeCount(record.outcomes.count)
-            for outcome in record.outcomes {
-                writer.write(outcome.sequence)
-                writer.write(outcome.position)
-                writer.writeBlob(outcome.result)
-            }
-        }
+        for record in records { record.encode(into: &writer) }
     }
 
     init() {}
 
     init(reading reader: inout ByteReader) throws(WireError) {
-        let count = try reader.readCount(
-            limit: ConsensusLimits.absentOrigins + Limits.members
-        )
-        for _ in 0..<count {
+        for _ in 0..<(try reader.readCount(limit: ConsensusLimits.origins)) {
             let start = reader.offset
-            var record = Record(
-                origin: Origin(nodeID: try reader.read(), incarnation: try reader.read()),
-                acknowledgedUpTo: try reader.read(),
-                touched: try reader.readPosition()
-            )
+            let record = try Record(reading: &reader)
             if let last = records.last, !(last.origin < record.origin) {
                 throw .invalid(at: start)
             }
-            for _ in 0..<(try reader.readCount(limit: ConsensusLimits.results)) {
-                let outcome = Outcome(
-                    sequence: try reader.read(),
-                    position: try reader.readPosition(),
-                    result: try reader.readBlob(limit: ConsensusLimits.resultBytes)
-                )
-                if let last = record.outcomes.last, last.sequence >= outcome.sequence {
-                    throw .invalid(at: start)
-                }
-                record.outcomes.append(outcome)
-            }
             records.append(record)
+        }
+    }
+}
+
+extension Origins {
+    /// Takes over what another branch knows of an origin: the results that are missing here.
+    ///
+    /// What either branch knows to be answered is answered.
+    mutating func merge(_ theirs: Record) {
+        let place = insert(theirs.origin)
+        var mine = records[place]
+        mine.acknowledgedUpTo = max(mine.acknowledgedUpTo, theirs.acknowledgedUpTo)
+        mine.touched = max(mine.touched, theirs.touched)
+        for outcome in theirs.outcomes
+        where !mine.outcomes.contains(where: { $0.sequence == outcome.sequence }) {
+            mine.outcomes.append(outcome)
+        }
+        mine.outcomes.sort { $0.sequence < $1.sequence }
+        let answered = mine.acknowledgedUpTo
+        mine.outcomes.removeAll { $0.sequence <= answered }
+        while mine.outcomes.count > ConsensusLimits.results {
+            mine.acknowledgedUpTo = mine.outcomes.removeFirst().sequence
+        }
+        records[place] = mine
+    }
+}
+
+extension Origins.Record {
+    func encode(into writer: inout ByteWriter) {
+        writer.write(origin.nodeID)
+        writer.write(origin.incarnation)
+        writer.write(acknowledgedUpTo)
+        writer.write(touched)
+        writer.writeCount(outcomes.count)
+        for outcome in outcomes {
+            writer.write(outcome.sequence)
+            writer.write(outcome.position)
+            writer.writeBlob(outcome.result)
+        }
+    }
+
+    init(reading reader: inout ByteReader) throws(WireError) {
+        let start = reader.offset
+        self.init(
+            origin: Origin(nodeID: try reader.read(), incarnation: try reader.read()),
+            acknowledgedUpTo: try reader.read(),
+            touched: try reader.readPosition()
+        )
+        for _ in 0..<(try reader.readCount(limit: ConsensusLimits.results)) {
+            let outcome = Origins.Outcome(
+                sequence: try reader.read(),
+                position: try reader.readPosition(),
+                result: try reader.readBlob(limit: ConsensusLimits.resultBytes)
+            )
+            if let last = outcomes.last, last.sequence >= outcome.sequence {
+                throw .invalid(at: start)
+            }
+            outcomes.append(outcome)
         }
     }
 }

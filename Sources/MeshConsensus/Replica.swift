@@ -1,14 +1,5 @@
 import MeshWire
 
-/// One view of the lineage, as merges compare them.
-struct LineageView: Hashable, Sendable {
-    var epoch: Epoch
-    /// The view entry's index and its hash.
-    var index: UInt64
-    var hash: Digest
-    var tags: [UInt64]
-}
-
 /// Everything the log drives: equal on all processes that applied the same entries.
 ///
 /// A value; copies are the checkpoints a losing branch goes back to.
@@ -16,7 +7,7 @@ struct Replica: Sendable {
     var machine: any StateMachine
     var origins = Origins()
     var view: View?
-    /// Oldest first.
+    /// The views of the history, oldest first; those of branches that were taken in among them.
     var lineage: [LineageView] = []
     /// Tags of processes that left for good, ascending.
     var tombstones: [UInt64] = []
@@ -60,6 +51,9 @@ struct Replica: Sendable {
         }
         switch entry.body {
         case .noop: return .none
+        case .merge(let record):
+            merge(record, at: entry.position)
+            return .merge(record)
         case .view(let view):
             install(view, entry)
             return .view(view)
@@ -86,44 +80,83 @@ struct Replica: Sendable {
     enum Effect: Sendable {
         case none
         case view(View)
+        case merge(MergeRecord)
         case command(Command, [UInt8])
         case badSignature(Command)
     }
 
     private mutating func install(_ next: View, _ entry: Entry) {
-        for process in next.departed {
-            if !isBuried(process.tag) {
-                tombstones.append(process.tag)
-                tombstones.sort()
-            }
-            origins.remove(Origin(process))
-        }
-        // The cap drops the lowest tags: arbitrary, but the same everywhere.
-        if tombstones.count > ConsensusLimits.tombstones {
-            tombstones.removeFirst(tombstones.count - ConsensusLimits.tombstones)
-        }
-        let lost = (view?.members ?? []).map(\.process).filter {
+        bury(next.departed.map(\.tag))
+        for process in next.departed { origins.remove(Origin(process)) }
+        let old = view
+        let lost = (old?.members ?? []).map(\.process).filter {
             !next.contains($0) && !estranged.contains($0)
         }
-        estranged = (estranged + lost).filter {
-            !next.contains($0) && !isBuried($0.tag)
-        }
-        estranged.sort()
-        if estranged.count > ConsensusLimits.estranged {
-            estranged.removeFirst(estranged.count - ConsensusLimits.estranged)
+        view = next
+        estranged += lost
+        settleEstranged()
+        if let old, let place = lineage.lastIndex(where: { $0.epoch == old.epoch }) {
+            lineage[place].until = entry.position.index - 1
         }
         lineage.append(
             LineageView(
                 epoch: next.epoch,
                 index: entry.position.index,
                 hash: entry.hash,
+                until: .max,
+                parents: next.parents,
                 tags: next.tags
             )
         )
-        if lineage.count > ConsensusLimits.lineage { lineage.removeFirst() }
-        view = next
+        trimLineage()
         origins.trimAbsent(next)
         machine.install(next, departed: next.departed, at: entry.position)
+    }
+
+    /// Keeps those who may come back.
+    private mutating func settleEstranged() {
+        estranged = estranged.filter { process in
+            !(view?.contains(process) ?? false) && !isBuried(process.tag)
+        }.sorted()
+        if estranged.count > ConsensusLimits.estranged {
+            estranged.removeFirst(estranged.count - ConsensusLimits.estranged)
+        }
+    }
+
+    private mutating func trimLineage() {
+        if lineage.count > ConsensusLimits.lineage {
+            lineage.removeFirst(lineage.count - ConsensusLimits.lineage)
+        }
+    }
+
+    private mutating func bury(_ tags: [UInt64]) {
+        let new = tags.filter { !isBuried($0) }
+        guard !new.isEmpty else { return }
+        tombstones = (tombstones + new).sorted()
+        // The cap drops the lowest tags: arbitrary, but the same everywhere.
+        if tombstones.count > ConsensusLimits.tombstones {
+            tombstones.removeFirst(tombstones.count - ConsensusLimits.tombstones)
+        }
+    }
+
+    /// Takes a losing branch in: its views, its dead, what its commands did.
+    private mutating func merge(_ record: MergeRecord, at position: Position) {
+        for view in record.views {
+            if let place = lineage.lastIndex(where: { $0.epoch == view.epoch }) {
+                lineage[place].until = max(lineage[place].until, view.until)
+            } else {
+                // Before the view that took it in.
+                lineage.insert(view, at: max(lineage.count - 1, 0))
+            }
+        }
+        trimLineage()
+        bury(record.buried.filter { tag in view?.member(tag: tag) == nil })
+        let lost = record.estranged.filter { !estranged.contains($0) }
+        estranged += lost
+        settleEstranged()
+        for theirs in record.origins { origins.merge(theirs) }
+        if let view { origins.trimAbsent(view) }
+        machine.merge(record.patch, buried: record.buried, at: position)
     }
 }
 
@@ -142,13 +175,7 @@ extension Replica {
         writer.write(UInt8(view == nil ? 0 : 1))
         if let view { writer.write(view) }
         writer.writeCount(lineage.count)
-        for view in lineage {
-            writer.write(view.epoch)
-            writer.write(view.index)
-            writer.write(view.hash)
-            writer.writeCount(view.tags.count)
-            for tag in view.tags { writer.write(tag) }
-        }
+        for view in lineage { view.encode(into: &writer) }
         writer.writeCount(tombstones.count)
         for tag in tombstones { writer.write(tag) }
         writer.writeCount(estranged.count)
@@ -179,20 +206,9 @@ extension Replica {
         guard flag <= 1 else { throw .reserved(at: reader.offset) }
         if flag == 1 { view = try reader.readView() }
         for _ in 0..<(try reader.readCount(limit: ConsensusLimits.lineage)) {
-            lineage.append(
-                LineageView(
-                    epoch: try reader.readEpoch(),
-                    index: try reader.read(),
-                    hash: try reader.read(),
-                    tags: try reader.readTags()
-                )
-            )
+            lineage.append(try LineageView(reading: &reader))
         }
-        for _ in 0..<(try reader.readCount(limit: ConsensusLimits.tombstones)) {
-            let tag: UInt64 = try reader.read()
-            if let last = tombstones.last, last >= tag { throw .invalid(at: reader.offset) }
-            tombstones.append(tag)
-        }
+        tombstones = try reader.readAscendingTags(limit: ConsensusLimits.tombstones)
         estranged = try reader.readProcesses(limit: ConsensusLimits.estranged)
         origins = try Origins(reading: &reader)
         let length: UInt32 = try reader.read()

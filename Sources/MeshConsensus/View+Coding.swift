@@ -87,6 +87,18 @@ extension ByteReader {
         return tags
     }
 
+    /// Reads a list of tags, at most `limit`; throws unless they ascend.
+    @_lifetime(self: copy self)
+    package mutating func readAscendingTags(limit: Int) throws(WireError) -> [UInt64] {
+        var tags: [UInt64] = []
+        for _ in 0..<(try readCount(limit: limit)) {
+            let tag: UInt64 = try read()
+            if let last = tags.last, last >= tag { throw .invalid(at: offset) }
+            tags.append(tag)
+        }
+        return tags
+    }
+
     /// Reads a list of processes, at most `limit`.
     @_lifetime(self: copy self)
     package mutating func readProcesses(limit: Int) throws(WireError) -> [ProcessID] {
@@ -160,12 +172,18 @@ package enum ConsensusLimits {
     package static let entriesPerMessage = 1024
     /// Bytes of entries in one message over the reliable lane.
     package static let entriesBytes = 64 << 10
-    /// Bytes of one entry: a command with the largest payload.
-    package static let entryBytes = Limits.commandBytes + 1024
+    /// Bytes of one entry: a merge entry, which carries what the state machine takes over.
+    package static let entryBytes = 15 << 20
+    /// Bytes of a merge entry's part for the state machine.
+    package static let mergeBytes = 10 << 20
+    /// Commands of a losing branch whose fate a merge entry tells.
+    package static let mergedCommands = 65_535
+    /// Bytes of results that a losing branch hands over.
+    package static let mergedResultBytes = 3 << 20
     /// Views of the lineage that are kept.
-    package static let lineage = 128
+    package static let lineage = 1024
     /// Views of the lineage that a merge offer tells.
-    package static let offeredLineage = 24
+    package static let offeredLineage = 128
     /// Tags of processes that left or were removed.
     package static let tombstones = 10_000
     /// Processes lost without leaving.
@@ -176,6 +194,8 @@ package enum ConsensusLimits {
     package static let resultBytes = 1024
     /// Origins kept whose process is no member.
     package static let absentOrigins = 256
+    /// Origins of a room: its members' and the absent.
+    package static let origins = absentOrigins + Limits.members
     /// States kept to go back to.
     package static let checkpoints = 8
     /// Commands of this process that wait for an answer.

@@ -124,6 +124,8 @@ extension Engine {
         case .readReady(let ticket, let position):
             guard let request = operations.answered(ticket) else { return }
             events.append(.readReady(request, .success(position)))
+        case .merged(let report):
+            events.append(.merged(report))
         case .branchDiscarded(let entries):
             events.append(.branchDiscarded(entries.compactMap(DiscardedWrite.init)))
         case .contactWanted(let process):
@@ -176,11 +178,11 @@ extension Engine {
 
     /// The connected nodes that follow the branch this node's state shows.
     ///
-    /// Those of a view whose own entry is applied: until then the state may be that of a branch that
-    /// lost.
+    /// Those of a view whose own entry is applied, while a live leader holds this node in it: until
+    /// then the state may be that of a branch that lost, or the others have gone on without this node.
     var companions: [NodeID] {
         guard let view, let applied = inspectConsensus({ $0.applied }),
-            applied.epoch >= view.epoch
+            applied.epoch >= view.epoch, inspectConsensus({ $0.isHeld }) == true
         else { return [] }
         return links.filter { view.contains($0.process) }.map(\.process.nodeID)
     }

@@ -54,7 +54,9 @@ struct Upkeep: Sendable {
             absences.removeAll { $0.session == session && $0.participant == participant.id }
         case .sessionStarted(let session):
             start(session.id, nil, until: now + grace)
-        case .participantJoined(let session, _):
+        case .participantReturned(let session, let participant) where !participant.isPresent:
+            start(session, participant.id, until: now + grace)
+        case .participantJoined(let session, _), .participantReturned(let session, _):
             absences.removeAll { $0.session == session && $0.participant == nil }
         case .sessionEnded(let session, _):
             absences.removeAll { $0.session == session }

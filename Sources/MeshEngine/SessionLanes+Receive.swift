@@ -138,21 +138,22 @@ extension SessionLanes {
             return envelope.target.number >= UInt64(session.nextNumber)
                 ? false : drop(\.misdirected)
         }
-        guard envelope.target.number == UInt64(target.number) else {
-            let isToCome = envelope.target.number > UInt64(target.number)
+        // The identifier decides; a merge gives a participation another number.
+        guard envelope.target.check == Envelope.Name(target).check else {
+            // Still to come, or of another branch, where the merge decides which one stays.
+            let isToCome = envelope.target.number >= UInt64(session.nextNumber)
             return isToCome || !isTogether ? false : drop(\.misdirected)
         }
-        // Another branch gave the number to another participation of this node; the merge decides
-        // which one stays.
-        guard envelope.target == Envelope.Name(target) else {
-            return isTogether ? drop(\.misdirected) : false
+        let source = session.participants.first {
+            $0.process.nodeID == nodeID && Envelope.Name($0).check == envelope.source.check
         }
-        guard envelope.source.number < UInt64(session.nextNumber) else { return false }
-        guard let number = UInt32(exactly: envelope.source.number),
-            let source = session.participant(number: number),
-            envelope.source == Envelope.Name(source)
-        else { return isTogether ? drop(\.misdirected) : false }
-        guard source.process.nodeID == nodeID else { return isTogether ? drop(\.forged) : false }
+        guard let source else {
+            if session.participants.contains(where: { Envelope.Name($0) == envelope.source }) {
+                return isTogether ? drop(\.forged) : false
+            }
+            let isToCome = envelope.source.number >= UInt64(session.nextNumber)
+            return isToCome || !isTogether ? false : drop(\.misdirected)
+        }
         statistics.delivered += 1
         let payload = Array(held.bytes.dropFirst(reader.offset))
         events.append(

@@ -70,6 +70,8 @@ package enum CommandRefusal: Error, Hashable, Sendable {
     case wrongKind
     /// The counter would leave the range of 64 bits.
     case outOfRange
+    /// There is no such conflict, or it is acknowledged already.
+    case noSuchConflict
 }
 
 /// A table of the room that can be full.
@@ -170,6 +172,7 @@ extension CommandRefusal {
             writer.write(current ?? .zero)
         case .wrongKind: code(19)
         case .outOfRange: code(20)
+        case .noSuchConflict: code(21)
         }
     }
 
@@ -202,6 +205,7 @@ extension CommandRefusal {
             self = .versionMismatch(current: current == .zero ? nil : current)
         case 19: self = .wrongKind
         case 20: self = .outOfRange
+        case 21: self = .noSuchConflict
         case let code: throw .unknownType(code, at: start)
         }
     }

@@ -16,6 +16,7 @@
 //   0x22 delete         text key · expectation
 //   0x23 add            text key · amount i64
 //   0x24 insert, 0x25 withdraw   text key · blob element
+//   0x40 acknowledgeConflict   subject u8 · text key
 //   expectation         0 anything | 1 absent | 2 version: position 24 | 3 value: blob
 
 package import MeshWire
@@ -85,6 +86,9 @@ extension RoomCommand {
         case .add(let key, let amount):
             writer.writeString(key)
             writer.write(amount)
+        case .acknowledgeConflict(let subject, let key):
+            writer.write(subject.rawValue)
+            writer.writeString(key)
         case .insert(let key, let element), .withdraw(let key, let element):
             writer.writeString(key)
             writer.writeBlob(element)
@@ -157,6 +161,11 @@ extension RoomCommand {
             command = .insert(
                 key: try reader.readString(limit: most),
                 element: try reader.readBlob(limit: most)
+            )
+        case .acknowledgeConflict:
+            command = .acknowledgeConflict(
+                try reader.readCase(),
+                key: try reader.readString(limit: most)
             )
         case .withdraw:
             command = .withdraw(

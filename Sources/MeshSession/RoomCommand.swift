@@ -8,7 +8,7 @@ package import MeshWire
 ///
 /// Reserved numbers, decoded as unknown until they are built: 0x02 roster.kick, 0x03
 /// roster.generation, 0x26 lock.acquire, 0x27 lock.release, 0x28 log.append, 0x29 provider.set,
-/// 0x30 journal.add, 0x31 journal.remove, 0x38 timeline, 0x40 conflict.ack.
+/// 0x30 journal.add, 0x31 journal.remove, 0x38 timeline.
 package enum RoomCommand: Hashable, Sendable {
     /// 0x01: the name a member shows, at most 64 bytes.
     case setProfile(name: String)
@@ -46,6 +46,8 @@ package enum RoomCommand: Hashable, Sendable {
     case insert(key: String, element: [UInt8])
     /// 0x25: takes an element out of a set.
     case withdraw(key: String, element: [UInt8])
+    /// 0x40: a conflict is seen and needs no memory any more.
+    case acknowledgeConflict(Conflict.Subject, key: String)
 }
 
 /// The numbers of the commands that this version knows.
@@ -68,6 +70,7 @@ package enum CommandType: UInt16, CaseIterable, Sendable {
     case add = 0x23
     case insert = 0x24
     case withdraw = 0x25
+    case acknowledgeConflict = 0x40
 }
 
 /// What a new session is made of.
@@ -184,6 +187,7 @@ extension RoomCommand {
         case .add: .add
         case .insert: .insert
         case .withdraw: .withdraw
+        case .acknowledgeConflict: .acknowledgeConflict
         }
     }
 
@@ -217,6 +221,8 @@ extension RoomCommand {
         case .insert(let key, let element), .withdraw(let key, let element):
             try Self.validate(key: key)
             try Self.require(element.count, atMost: SessionLimits.elementBytes)
+        case .acknowledgeConflict(_, let key):
+            try Self.require(key.utf8.count, atMost: Limits.keyBytes)
         case .endSession, .join, .leave, .expire, .giveLead, .takeLead, .setLeadMode:
             break
         }
@@ -266,6 +272,14 @@ package enum SessionLimits {
     package static let elementBytes = 256
     /// Nodes banned from one session.
     package static let bans = 64
+    /// Participants of one session whose removal is remembered.
+    package static let kicked = 64
+    /// Conflicts of a room that nobody has acknowledged.
+    package static let conflicts = 1024
+    /// Bytes of these conflicts, 1 MiB.
+    package static let conflictBytes = 1 << 20
+    /// Members of a room, present and absent.
+    package static let members = Limits.members + absentMembers
     /// Members that are absent and not forgotten yet; the longest absent goes first.
     package static let absentMembers = 64
     /// Bytes of all activities and values of the room, 8 MB (`30-consensus.md` §12).

@@ -30,6 +30,8 @@ package enum RoomEvent: Hashable, Sendable {
     case participantBack(SessionID, Participant)
     /// A participant is gone.
     case participantLeft(SessionID, Participant, ParticipantLeaveReason)
+    /// A participant is there again that had been taken out: it lived on a branch that was merged.
+    case participantReturned(SessionID, Participant)
     /// The lead went from one participant to another.
     case leadChanged(SessionID, old: ParticipantID?, new: ParticipantID?, LeadChange)
     /// Who may move the lead changed.
@@ -37,6 +39,10 @@ package enum RoomEvent: Hashable, Sendable {
     /// A value was written, or removed if `value` is `nil`; `by` is not known after a restore of a
     /// removal.
     case valueChanged(SessionID, key: String, value: StoredValue?, by: ParticipantID?)
+    /// Two branches disagreed and the winner's word stays; the conflict tells both.
+    case conflictFound(Conflict)
+    /// A conflict was acknowledged.
+    case conflictSettled(SessionID, Conflict.Subject, key: String)
     /// The log holds a command that this version does not know; every session ended here.
     case upgradeNeeded(type: UInt16)
 }
@@ -53,6 +59,8 @@ package enum SessionEndReason: Hashable, Sendable {
     case expired
     /// This version is too old for the room.
     case upgradeNeeded
+    /// It ended on a branch that was merged, and nobody went on with it here.
+    case endedElsewhere
     /// It ended while this process did not follow the log.
     case unobserved
 }

@@ -22,6 +22,8 @@ package struct RoomSession: Hashable, Sendable {
     package internal(set) var participants: [Participant] = []
     /// The nodes that may not join, sorted.
     package internal(set) var bans: [NodeID] = []
+    /// The participants that were removed last, oldest first, so that no merge brings one back.
+    package internal(set) var kicked: [ParticipantID] = []
     /// The number that the next participant gets; numbers are never used again.
     package internal(set) var nextNumber: UInt32 = 1
     /// The values, sorted by the bytes of their keys.

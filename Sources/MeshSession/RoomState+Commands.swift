@@ -19,6 +19,9 @@ extension RoomState {
         case .startSession(let blueprint):
             try start(record.session, blueprint, by: origin, at: position)
             return .done
+        case .acknowledgeConflict(let subject, let key):
+            try acknowledge(record.session, subject, key)
+            return .done
         default:
             break
         }
@@ -45,7 +48,7 @@ extension RoomState {
 
         guard let caller = sessions[index].participant(of: origin) else { throw .notJoined }
         switch command {
-        case .setProfile, .startSession, .endSession, .join, .expire:
+        case .setProfile, .startSession, .endSession, .join, .expire, .acknowledgeConflict:
             preconditionFailure("handled above: \(command.type)")
         case .leave:
             remove(caller.id, fromSessionAt: index, .left)
@@ -83,7 +86,7 @@ extension RoomState {
         }
     }
 
-    private mutating func setName(_ name: String, ofMemberAt index: Int) {
+    mutating func setName(_ name: String, ofMemberAt index: Int) {
         guard !members[index].name.utf8.elementsEqual(name.utf8) else { return }
         members[index].name = name
         events.append(.profileChanged(members[index].process, name: name))
@@ -204,6 +207,10 @@ extension RoomState {
             }
             sessions[index].bans.append(participant.process.nodeID)
             sessions[index].bans.sort()
+        }
+        sessions[index].kicked.append(target)
+        if sessions[index].kicked.count > SessionLimits.kicked {
+            sessions[index].kicked.removeFirst()
         }
         remove(target, fromSessionAt: index, .removed(by: caller, note: note, isBan: isBan))
     }

@@ -17,6 +17,16 @@ struct RoomDifference {
             events.append(.memberLeft(member.process))
         }
         for member in new.members { append(member, from: old.member(member.process)) }
+        for conflict in new.conflicts.conflicts
+        where old.conflicts.conflict(conflict.session, conflict.subject, conflict.key) != conflict {
+            events.append(.conflictFound(conflict))
+        }
+        for conflict in old.conflicts.conflicts
+        where new.conflicts.conflict(conflict.session, conflict.subject, conflict.key) == nil {
+            events.append(
+                .conflictSettled(conflict.session, conflict.subject, key: conflict.key)
+            )
+        }
         for session in new.sessions {
             if let before = old.session(session.id), before.startedAt == session.startedAt {
                 append(session, from: before)
@@ -24,10 +34,15 @@ struct RoomDifference {
                 if old.session(session.id) != nil {
                     events.append(.sessionEnded(session.id, .unobserved))
                 }
-                events.append(.sessionStarted(session.started))
-                append(session, from: session.started)
+                events += RoomDifference(bringing: session).events
             }
         }
+    }
+
+    /// The events that bring a session into being as it stands.
+    init(bringing session: RoomSession) {
+        events.append(.sessionStarted(session.started))
+        append(session, from: session.started)
     }
 
     private mutating func append(_ member: RoomMember, from old: RoomMember?) {

@@ -73,7 +73,7 @@ extension RoomState {
     }
 
     /// Takes a process and its participants out of the room.
-    private mutating func forget(_ process: ProcessID) {
+    mutating func forget(_ process: ProcessID) {
         guard let member = memberIndex(process) else { return }
         // From the last: an end removes the session under the index.
         for index in sessions.indices.reversed() {

@@ -6,10 +6,13 @@
 //   members, by process:   process · text name · isPresent u8 · changedAt position
 //   sessions, by id:       id 16 · initiator process · startedAt position · lifetime u8
 //                          activity · options 3 · leadMode u8 · lead 16 (zero: none)
-//                          nextNumber u32 · bans: node 32 …
+//                          nextNumber u32 · bans: node 32 … · kicked: id 16 …
 //     participants, by number:   id 16 · number u32 · process · joinedAt position · isPresent u8
 //     values, by key:            text key · kind u8 · content · version position · author 16
 //   content                0 bytes: blob | 1 counter: i64 | 2 set: blobs, sorted
+//   conflicts, sorted:     session 16 · subject u8 · text key · known u8 (· content) · side
+//                          lost: side …          side: present u8 (· content) · author 16 · version
+//   unlisted u32
 
 package import MeshWire
 
@@ -30,6 +33,9 @@ extension RoomState {
         }
         writer.writeCount(sessions.count)
         for session in sessions { session.write(to: &writer) }
+        writer.writeCount(conflicts.conflicts.count)
+        for conflict in conflicts.conflicts { conflict.write(to: &writer) }
+        writer.write(conflicts.unlisted)
         return writer.bytes
     }
 
@@ -43,8 +49,7 @@ extension RoomState {
         guard version == 1 else { throw .unknownType(version, at: 0) }
         if try reader.readFlag() { restored.upgradeNeeded = try reader.read(UInt16.self) }
         restored.leader = try reader.read()
-        let most = Limits.members + SessionLimits.absentMembers
-        for _ in 0..<(try reader.readCount(limit: most)) {
+        for _ in 0..<(try reader.readCount(limit: SessionLimits.members)) {
             let start = reader.offset
             let member = RoomMember(
                 process: try reader.readProcess(),
@@ -65,6 +70,13 @@ extension RoomState {
             }
             restored.sessions.append(session)
         }
+        for _ in 0..<(try reader.readCount(limit: SessionLimits.conflicts)) {
+            let start = reader.offset
+            guard restored.conflicts.append(try Conflict(reading: &reader)) else {
+                throw .invalid(at: start)
+            }
+        }
+        restored.conflicts.unlisted = try reader.read()
         try reader.finish()
         guard restored.byteCount <= SessionLimits.stateBytes else {
             throw .overLimit(UInt64(restored.byteCount), at: reader.offset)
@@ -76,7 +88,7 @@ extension RoomState {
 }
 
 extension RoomSession {
-    fileprivate func write(to writer: inout ByteWriter) {
+    func write(to writer: inout ByteWriter) {
         writer.write(id)
         writer.write(initiator)
         writer.write(startedAt)
@@ -88,6 +100,8 @@ extension RoomSession {
         writer.write(nextNumber)
         writer.writeCount(bans.count)
         for ban in bans { writer.write(ban) }
+        writer.writeCount(kicked.count)
+        for participant in kicked { writer.write(participant) }
         writer.writeCount(participants.count)
         for participant in participants {
             writer.write(participant.id)
@@ -106,7 +120,7 @@ extension RoomSession {
     }
 
     @_lifetime(reader: copy reader)
-    fileprivate init(reading reader: inout ByteReader) throws(WireError) {
+    init(reading reader: inout ByteReader) throws(WireError) {
         let start = reader.offset
         let id: SessionID = try reader.read()
         let initiator = try reader.readProcess()
@@ -135,6 +149,9 @@ extension RoomSession {
             let ban: NodeID = try reader.read()
             if let last = bans.last, last >= ban { throw .invalid(at: start) }
             bans.append(ban)
+        }
+        for _ in 0..<(try reader.readCount(limit: SessionLimits.kicked)) {
+            kicked.append(try reader.read())
         }
         try readParticipants(&reader)
         try readValues(&reader)
@@ -181,13 +198,13 @@ extension RoomSession {
 }
 
 extension ByteWriter {
-    fileprivate mutating func write(_ process: ProcessID) {
+    mutating func write(_ process: ProcessID) {
         write(process.nodeID)
         write(process.incarnation)
         write(process.tag)
     }
 
-    fileprivate mutating func write(_ content: ValueContent) {
+    mutating func write(_ content: ValueContent) {
         switch content {
         case .bytes(let bytes):
             write(UInt8(0))
@@ -205,12 +222,12 @@ extension ByteWriter {
 
 extension ByteReader {
     @_lifetime(self: copy self)
-    fileprivate mutating func readProcess() throws(WireError) -> ProcessID {
+    mutating func readProcess() throws(WireError) -> ProcessID {
         ProcessID(nodeID: try read(), incarnation: try read(), tag: try read())
     }
 
     @_lifetime(self: copy self)
-    fileprivate mutating func readContent() throws(WireError) -> ValueContent {
+    mutating func readContent() throws(WireError) -> ValueContent {
         let start = offset
         switch try read(UInt8.self) {
         case 0:

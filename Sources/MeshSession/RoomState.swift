@@ -15,6 +15,8 @@ package struct RoomState: Sendable {
     package internal(set) var members: [RoomMember] = []
     /// The sessions, sorted by their names.
     package internal(set) var sessions: [RoomSession] = []
+    /// What merges could not join and nobody has acknowledged.
+    package internal(set) var conflicts = ConflictList()
     /// The tag of the process that leads the view.
     package internal(set) var leader: UInt64 = 0
     /// The type that this version does not know, if the log held one; nothing is applied any more.

@@ -44,6 +44,38 @@ struct Ledger: StateMachine {
         fingerprint ^= fingerprint >> 29
     }
 
+    func plan(_ branch: LosingBranch) -> MergePlan {
+        guard let theirs = branch.state as? Ledger else {
+            return MergePlan(outcomes: [], patch: [])
+        }
+        var writer = ByteWriter()
+        for line in theirs.lines where !seen.contains(line) {
+            writer.write(line.origin.nodeID)
+            writer.write(line.origin.incarnation)
+            writer.write(line.sequence)
+            writer.write(line.amount)
+        }
+        return MergePlan(outcomes: branch.commands.map { _ in .joined }, patch: writer.bytes)
+    }
+
+    mutating func merge(_ patch: [UInt8], buried: [UInt64], at position: Position) {
+        var reader = ByteReader(patch.raw)
+        while reader.remaining > 0 {
+            guard let node: NodeID = try? reader.read(),
+                let incarnation: UInt64 = try? reader.read(),
+                let sequence: UInt64 = try? reader.read(), let amount: UInt64 = try? reader.read()
+            else { return }
+            let origin = Origin(nodeID: node, incarnation: incarnation)
+            let line = Line(origin: origin, sequence: sequence, amount: amount)
+            if !seen.insert(line).inserted { hasDouble = true }
+            lines.append(line)
+            total &+= amount
+            mix(sequence)
+            mix(incarnation)
+        }
+        mix(position.index)
+    }
+
     func snapshot() -> [UInt8] {
         var writer = ByteWriter()
         writer.write(total)

@@ -3,7 +3,7 @@ import MeshWire
 import Testing
 
 @Suite("Split and merge — 30-consensus §9") struct MergeTests {
-    @Test("a split of two and two heals into one view within 4 s and reports what was given up")
+    @Test("a split of two and two heals into one view within 4 s, with what both sides did")
     func evenSplit() throws {
         for seed in rounds(3, 60) {
             var cluster = try formed(seed: seed, 4)
@@ -25,20 +25,25 @@ import Testing
             cluster.run(for: .milliseconds(500))
             #expect(cluster.isEqualState([0, 1, 2, 3]))
             #expect(cluster.nodes[3].consensus.view?.parents.count == 2)
-            // The primary side wins; both losers tell of both lost writes.
-            for index in [2, 3] {
-                let lost = cluster.events.compactMap { note -> [DiscardedEntry]? in
-                    guard note.node == index, case .branchDiscarded(let entries) = note.event else {
+            // The primary side wins; everybody hears what became of the two writes of the other.
+            for index in 0..<4 {
+                let reports = cluster.events.compactMap { note -> MergeReport? in
+                    guard note.node == index, case .merged(let report) = note.event else {
                         return nil
                     }
-                    return entries
-                }.flatMap { $0 }
-                #expect(lost.filter(\.isCommitted).count == 2)
+                    return report
+                }
+                #expect(reports.count == 1)
+                #expect(reports.first?.commands.map(\.outcome) == [.joined, .joined])
+                #expect(reports.first?.isComplete == true)
+                #expect(reports.first?.fork != .zero)
             }
+            let ledger = cluster.nodes[0].consensus.machine
+            #expect(ledger.lines.count == 4)
+            #expect(!ledger.hasDouble)
             #expect(
                 !cluster.events.contains { note in
-                    guard note.node < 2, case .branchDiscarded = note.event else { return false }
-                    return true
+                    if case .branchDiscarded = note.event { true } else { false }
                 }
             )
             #expect(cluster.failures == [])

@@ -71,6 +71,13 @@ import Testing
         row(.add(key: "k", amount: 1), .refused(.notJoined), .accepted, .accepted),
         row(.insert(key: "k", element: [1]), .refused(.notJoined), .accepted, .accepted),
         row(.withdraw(key: "k", element: [1]), .refused(.notJoined), .accepted, .accepted),
+        row(
+            .acknowledgeConflict(.value, key: "k"),
+            noSession: .refused(.noSuchConflict),
+            .refused(.noSuchConflict),
+            .refused(.noSuchConflict),
+            .refused(.noSuchConflict)
+        ),
     ]
 
     private static func row(

@@ -300,6 +300,9 @@ struct Follower: Equatable {
             case .participantJoined(let id, let participant):
                 #expect(sessions[id]?.participants[participant.id] == nil)
                 sessions[id]?.participants[participant.id] = participant.isPresent
+            case .participantReturned(let id, let participant):
+                sessions[id]?.participants[participant.id] = participant.isPresent
+            case .conflictFound, .conflictSettled: break
             case .participantAway(let id, let participant):
                 sessions[id]?.participants[participant.id] = false
             case .participantBack(let id, let participant):

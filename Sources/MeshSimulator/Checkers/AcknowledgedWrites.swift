@@ -35,13 +35,14 @@ package struct AcknowledgedWrites: Sendable {
 
     private var acknowledged: [Write: Acknowledgment] = [:]
     private var discarded: Set<Write> = []
+    private var discardedAt: Set<Position> = []
 
     package init() {}
 
     /// How many writes were acknowledged.
     package var count: Int { acknowledged.count }
     /// How many writes a merge reported as discarded.
-    package var discardedCount: Int { discarded.count }
+    package var discardedCount: Int { discarded.count + discardedAt.count }
 
     /// The writer heard that its write took effect at `position`, when `holders` had it in their
     /// logs.
@@ -54,6 +55,19 @@ package struct AcknowledgedWrites: Sendable {
         discarded.insert(write)
     }
 
+    /// Everybody was told that a merge gave up what was written at this position.
+    package mutating func discard(at position: Position) {
+        discardedAt.insert(position)
+    }
+
+    /// A merge could not tell what became of the writes at these positions.
+    package mutating func discard(where isCovered: (Position) -> Bool) {
+        // order: a set of positions has none
+        for fact in acknowledged.values where isCovered(fact.position) {
+            discardedAt.insert(fact.position)
+        }
+    }
+
     /// Compares with the state that survived: the number under each key, if any.
     ///
     /// A write may be gone if every process died that held it when it was acknowledged: without a
@@ -64,7 +78,11 @@ package struct AcknowledgedWrites: Sendable {
     ) throws(Violation) {
         for (write, fact) in acknowledged.sorted(by: { $0.key < $1.key }) {
             let position = fact.position
-            if discarded.contains(write) || !fact.holders.contains(where: isAlive) { continue }
+            if discarded.contains(write) || discardedAt.contains(position)
+                || !fact.holders.contains(where: isAlive)
+            {
+                continue
+            }
             let kept = value(write.writer, write.key)
             guard let kept, kept >= write.number else {
                 throw Violation(
@@ -92,6 +110,7 @@ package struct RegisterHistory: Sendable {
 
     private var successors: [UInt64: [Success]] = [:]
     private var discarded: Set<UInt64> = []
+    private var discardedAt: Set<Position> = []
 
     package init() {}
 
@@ -121,11 +140,25 @@ package struct RegisterHistory: Sendable {
         discarded.insert(value)
     }
 
+    /// A merge gave up what was written at this position.
+    package mutating func discard(at position: Position) {
+        discardedAt.insert(position)
+    }
+
+    /// A merge could not tell what became of the writes at these positions.
+    package mutating func discard(where isCovered: (Position) -> Bool) {
+        // order: a set of positions has none
+        for success in successors.values.joined() where isCovered(success.position) {
+            discardedAt.insert(success.position)
+        }
+    }
+
     /// Checks that of all that followed one value at most one survived.
     package func finish(isAlive: (Life) -> Bool) throws(Violation) {
         for (expected, followers) in successors.sorted(by: { $0.key < $1.key }) {
             let kept = followers.filter {
-                !discarded.contains($0.value) && $0.holders.contains(where: isAlive)
+                !discarded.contains($0.value) && !discardedAt.contains($0.position)
+                    && $0.holders.contains(where: isAlive)
             }
             if kept.count > 1 {
                 throw Violation(

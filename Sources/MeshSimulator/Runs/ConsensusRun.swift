@@ -106,6 +106,12 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
             + "\(life): \(process?.consensus.diagnostics ?? "")"
     }
 
+    override var diagnosis: String {
+        world.nodes.compactMap { node in
+            node.process.map { "\(life(node.index)) \($0.consensus.diagnostics)" }
+        }.joined(separator: " | ")
+    }
+
     override func finish(_ survivor: ConsensusProcess) throws(Violation) {
         let states = world.nodes.compactMap { node in
             node.process.flatMap { process -> ReplicatedState.Whole? in
@@ -139,6 +145,12 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         case .consensus(.branchDiscarded(let entries)):
             world.note("discarded \(entries.count) entries", node: life.node)
             for entry in entries { discard(entry) }
+        case .consensus(.merged(let report)):
+            world.note(
+                "merged \(report.loser) into \(report.winner), fork \(report.fork)",
+                node: life.node
+            )
+            note(report)
         case .consensus(.left), .consensus(.refused):
             world.note("\(event)", node: life.node)
             end(life)

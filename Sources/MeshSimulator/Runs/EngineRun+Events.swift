@@ -29,6 +29,11 @@ extension EngineRun {
             // A merge may bring back who had left on the branch that lost.
             lifecycle.replaceState(of: life)
             for write in lost { discard(write) }
+        case .merged(let report):
+            world.note("merged \(report.loser) into \(report.winner)", node: life.node)
+            note(report)
+            // A participation that had been taken out may live on the branch that was merged.
+            lifecycle.replaceState(of: life)
         case .inviteOpened(let request, _), .inviteRefused(let request, _), .left(let request):
             answer(request, event)
         case .joined(let request):
@@ -136,6 +141,9 @@ extension EngineRun {
         switch change {
         case .participantJoined(_, let participant):
             try lifecycle.join(participant.id, seenBy: life)
+        case .participantReturned(_, let participant):
+            lifecycle.replaceState(of: life)
+            try lifecycle.join(participant.id, seenBy: life)
         case .participantLeft(_, let participant, let reason):
             if reason == .unobserved { lifecycle.replaceState(of: life) }
             try lifecycle.leave(participant.id, seenBy: life)
@@ -156,7 +164,7 @@ extension EngineRun {
             )
         case .memberJoined, .memberAway, .memberBack, .memberLeft, .profileChanged,
             .sessionStarted, .activityChanged, .optionsChanged, .participantAway,
-            .participantBack, .leadModeChanged, .upgradeNeeded:
+            .participantBack, .leadModeChanged, .upgradeNeeded, .conflictFound, .conflictSettled:
             break
         case .valueChanged(_, _, let stored, _): note(stored)
         }

@@ -5,6 +5,9 @@ package import MeshWire
 ///
 /// Payloads: kind u8 · register u64 · two numbers u64. 0 writes the second number, 1 does if the
 /// register holds the first, 2 adds the second. The result is the register's number before.
+///
+/// A merge joins the sums of registers that are ``counters``; of others the winner's number stays
+/// where both branches changed it.
 package struct RegisterMachine: StateMachine {
     /// What a command does to its register.
     package enum Operation: Hashable, Sendable {
@@ -18,6 +21,9 @@ package struct RegisterMachine: StateMachine {
     private var view = Epoch.zero
     private var members: [UInt64] = []
     private var planted: PlantedBug?
+
+    /// Registers from this number on are only added to.
+    package static let counters: UInt64 = 1 << 63
 
     /// Registers that hold zero; `planted` makes them err.
     package init(planted: PlantedBug? = nil) {
@@ -107,6 +113,54 @@ package struct RegisterMachine: StateMachine {
             return (try? reader.read(UInt64.self)) == expected
         }
         return succeeded(left) == succeeded(right)
+    }
+
+    package func plan(_ branch: LosingBranch) -> MergePlan {
+        guard let theirs = branch.state as? RegisterMachine else {
+            return MergePlan(outcomes: branch.commands.map { _ in .superseded }, patch: [])
+        }
+        let base = branch.base as? RegisterMachine
+        var fates: [UInt64: MergeOutcome] = [:]
+        var writer = ByteWriter()
+        for (register, value) in theirs.registers {
+            let ours = self.value(register)
+            let old = base?.value(register)
+            guard value != old, value != ours else { continue }
+            if let old, ours == old {
+                fates[register] = .applied
+                writer.write(register)
+                writer.write(value)
+            } else if register >= Self.counters, let old {
+                fates[register] = .joined
+                writer.write(register)
+                writer.write(ours &+ value &- old)
+            } else if ours == 0 {
+                fates[register] = .applied
+                writer.write(register)
+                writer.write(value)
+            } else {
+                fates[register] = .conflict
+            }
+        }
+        var last: [UInt64: Int] = [:]
+        let operations = branch.commands.map { try? Self.operation($0.command.payload) }
+        for (place, operation) in operations.enumerated() {
+            if let operation { last[operation.register] = place }
+        }
+        let outcomes = operations.enumerated().map { place, operation -> MergeOutcome in
+            guard let operation else { return .superseded }
+            if case .add = operation.0 { return fates[operation.register] ?? .joined }
+            if last[operation.register] != place { return .superseded }
+            return fates[operation.register] ?? .applied
+        }
+        return MergePlan(outcomes: outcomes, patch: writer.bytes)
+    }
+
+    package mutating func merge(_ patch: [UInt8], buried: [UInt64], at position: Position) {
+        var reader = ByteReader(patch.raw)
+        while let register: UInt64 = try? reader.read(), let value: UInt64 = try? reader.read() {
+            set(register, value)
+        }
     }
 
     package func snapshot() -> [UInt8] {

@@ -154,6 +154,9 @@ package class SimulationRun<Process: MeshProcess> {
     /// What is still missing besides one view and equal states; `nil` if nothing.
     func unfinished() -> String? { nil }
 
+    /// What the processes are at, for people who look into a run.
+    var diagnosis: String { "" }
+
     /// Checks what only the end shows.
     func finish() throws(Violation) {}
 
@@ -283,7 +286,9 @@ package class SimulationRun<Process: MeshProcess> {
     func converge(within limit: Duration, _ invariant: String) throws(Violation) {
         let begin = world.time
         while let obstacle = Convergence().obstacle(core()) ?? unfinished() {
-            guard world.time < begin + limit else { throw Violation(invariant, obstacle) }
+            guard world.time < begin + limit else {
+                throw Violation(invariant, "\(obstacle); \(diagnosis)")
+            }
             try advance(to: world.time + .milliseconds(20))
         }
         report.figures.heals.append(world.time - begin)
@@ -372,6 +377,31 @@ package class SimulationRun<Process: MeshProcess> {
             guard let head = node.process?.head else { return false }
             return head.epoch == position.epoch && head.index >= position.index
         }.map { life($0.index) }
+    }
+
+    /// A branch was merged: what its commands lost is said, and only that may be missing at the end.
+    func note(_ report: MergeReport) {
+        if !report.isComplete {
+            // Its log was compacted: the states were merged and nobody can tell of single commands.
+            writes.discard { report.covers($0) }
+            registers.discard { report.covers($0) }
+        }
+        for (place, command) in report.commands.enumerated() {
+            switch command.outcome {
+            case .conflict:
+                writes.discard(at: command.position)
+                registers.discard(at: command.position)
+            case .superseded:
+                registers.discard(at: command.position)
+                // Superseded by a later one of its writer that was lost.
+                let isLost = report.commands[place...].contains {
+                    $0.outcome == .conflict
+                        && $0.command.origin == command.command.origin
+                }
+                if isLost { writes.discard(at: command.position) }
+            case .applied, .joined, .duplicate: break
+            }
+        }
     }
 
     // MARK: - Lives

@@ -108,6 +108,7 @@ final class ConsensusScenario: ScenarioRun<ConsensusProcess> {
             discarded[node] += UInt64(entries.count)
             for entry in entries { note(node, "gave up \(text(entry.position))") }
             told[node].append((world.time, "discarded"))
+        case .merged(let report): tell(report, to: node)
         case .left(let reason):
             note(node, "left: \(reason)")
             told[node].append((world.time, "left"))

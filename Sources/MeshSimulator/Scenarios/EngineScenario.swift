@@ -135,6 +135,7 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
         case .joinFailed(let request, let why): answer(request, .refused("\(why)"))
         case .roomRecord(let record): records[life.node] = record
         case .room(let change): tell(change, to: life.node)
+        case .merged(let report): tell(report, to: life.node)
         case .branchDiscarded(let lost):
             discarded[life.node] += UInt64(lost.count)
             for write in lost { note(life.node, "gave up \(text(write.position))") }
@@ -160,10 +161,13 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
         case .participantJoined: event = "participantJoined"
         case .participantAway: event = "participantAway"
         case .participantBack: event = "participantBack"
+        case .participantReturned: event = "participantReturned"
         case .participantLeft: event = "participantLeft"
         case .leadChanged: event = "leadChanged"
         case .leadModeChanged: event = "leadModeChanged"
         case .valueChanged: event = "valueChanged"
+        case .conflictFound: event = "conflictFound"
+        case .conflictSettled: event = "conflictSettled"
         case .upgradeNeeded: event = "upgradeNeeded"
         }
         told[node].append((world.time, event))

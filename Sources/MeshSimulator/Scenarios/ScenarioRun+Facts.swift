@@ -182,3 +182,17 @@ extension ScenarioRun {
             + (flags ?? (view.primary ? " primary" : " nonprimary"))
     }
 }
+
+extension ScenarioRun {
+    /// Writes down what a merge made of the other branch, command by command.
+    func tell(_ report: MergeReport, to node: Int) {
+        note(
+            node,
+            "merged \(text(report.loser)) into \(text(report.winner)), fork \(text(report.fork))"
+        )
+        for command in report.commands {
+            note(node, "outcome \(text(command.position)) \(command.outcome)")
+        }
+        told[node].append((world.time, "merged"))
+    }
+}

@@ -1,0 +1,479 @@
+import MeshConsensus
+import MeshWire
+
+/// Decides what a merge takes from the losing branch (`30-consensus.md` §9, outcome per datum).
+///
+/// Compares three states: where the branches parted, the winner's and the loser's. What only the
+/// loser changed is applied, what can be joined is joined, and the rest stays the winner's and is
+/// listed as a conflict. For a process of the losing view its own branch is the authority on where it
+/// takes part. Without the common state every difference is a conflict.
+struct RoomMerge {
+    let base: RoomState?
+    let ours: RoomState
+    let theirs: RoomState
+    /// The members of the losing view.
+    let members: [ProcessID]
+    private(set) var patch = RoomPatch()
+    /// What became of each value that the loser changed.
+    private var fates: [Slot: MergeOutcome] = [:]
+
+    private struct Slot: Hashable {
+        var session: SessionID
+        var key: [UInt8]
+
+        init(_ session: SessionID, _ key: String) {
+            self.session = session
+            self.key = Array(key.utf8)
+        }
+    }
+
+    init(base: RoomState?, ours: RoomState, theirs: RoomState, members: [ProcessID]) {
+        self.base = base
+        self.ours = ours
+        self.theirs = theirs
+        self.members = members.sorted()
+        mergeNames()
+        mergeSessions()
+        mergeConflicts()
+    }
+
+    private func isTheirs(_ process: ProcessID) -> Bool { members.contains(process) }
+
+    private mutating func mergeNames() {
+        for member in theirs.members where isTheirs(member.process) {
+            guard let mine = ours.member(member.process),
+                !mine.name.utf8.elementsEqual(member.name.utf8)
+            else { continue }
+            patch.names.append(.init(process: member.process, name: member.name))
+        }
+    }
+
+    // MARK: Sessions
+
+    private mutating func mergeSessions() {
+        for session in theirs.sessions {
+            if let mine = ours.session(session.id) {
+                merge(session, into: mine)
+            } else {
+                bring(session)
+            }
+        }
+        for session in ours.sessions where theirs.session(session.id) == nil {
+            // Nobody there knew it, or they ended it.
+            guard let before = base?.session(session.id) else { continue }
+            if session.differs(from: before) {
+                surfaceEnding(of: session, isKept: true)
+            } else {
+                patch.ended.append(session.id)
+            }
+        }
+    }
+
+    /// A session that the winner lacks: it ended it, or never had it.
+    private mutating func bring(_ session: RoomSession) {
+        if let before = base?.session(session.id) {
+            guard session.differs(from: before) else { return }
+            surfaceEnding(of: session, isKept: false)
+        }
+        guard ours.sessions.count - patch.ended.count + patch.started.count < Limits.sessions
+        else {
+            patch.conflicts.append(
+                Conflict(
+                    session: session.id,
+                    subject: .session,
+                    key: "",
+                    base: nil,
+                    kept: .init(nil),
+                    lost: [
+                        .init(
+                            content: .bytes(
+                                Array(session.activity.payload.prefix(Limits.valueBytes))
+                            ),
+                            author: .zero,
+                            version: session.startedAt
+                        )
+                    ]
+                )
+            )
+            return
+        }
+        patch.started.append(session)
+    }
+
+    /// One branch ended the session, the other went on with it: it lives, and that is said.
+    private mutating func surfaceEnding(of session: RoomSession, isKept: Bool) {
+        patch.conflicts.append(
+            Conflict(
+                session: session.id,
+                subject: .ending,
+                key: "",
+                base: nil,
+                kept: .init(
+                    content: .bytes([]),
+                    author: .zero,
+                    version: isKept ? session.startedAt : .zero
+                ),
+                lost: [.init(nil)]
+            )
+        )
+    }
+
+    private mutating func merge(_ session: RoomSession, into mine: RoomSession) {
+        let before = base?.session(session.id)
+        var changes = RoomPatch.Session(id: session.id)
+        mergeParticipants(of: session, into: mine, before, &changes)
+        for ban in session.bans where !mine.bans.contains(ban) {
+            guard mine.bans.count + changes.bans.count < SessionLimits.bans else { break }
+            changes.bans.append(ban)
+        }
+        changes.kicked = session.kicked.filter { !mine.kicked.contains($0) }
+        mergeValues(of: session, into: mine, before, &changes)
+        if session.activity != mine.activity, base == nil || session.activity != before?.activity {
+            patch.conflicts.append(
+                Conflict(
+                    session: session.id,
+                    subject: .activity,
+                    key: "",
+                    base: nil,
+                    kept: .init(mine.activity),
+                    lost: [.init(session.activity)]
+                )
+            )
+        }
+        if !changes.isEmpty { patch.sessions.append(changes) }
+    }
+
+    private func mergeParticipants(
+        of session: RoomSession,
+        into mine: RoomSession,
+        _ before: RoomSession?,
+        _ changes: inout RoomPatch.Session
+    ) {
+        for participant in session.participants where mine.participant(participant.id) == nil {
+            guard ours.member(participant.process) != nil,
+                !mine.kicked.contains(participant.id),
+                !mine.bans.contains(participant.process.nodeID)
+            else { continue }
+            // Where the process lives decides whether it takes part: it is there, or it was taken
+            // out here although nobody there did.
+            let isWinners = mine.participant(of: participant.process) != nil
+            guard isTheirs(participant.process) || !isWinners else { continue }
+            changes.joined.append(
+                .init(participant: participant.id, process: participant.process)
+            )
+        }
+        for participant in mine.participants where session.participant(participant.id) == nil {
+            if session.kicked.contains(participant.id) {
+                changes.left.append(.init(participant: participant.id, isRemoval: true))
+            } else if isTheirs(participant.process) {
+                changes.left.append(.init(participant: participant.id, isRemoval: false))
+            }
+        }
+        let room = Limits.participants - mine.participants.count + changes.left.count
+        if changes.joined.count > room { changes.joined.removeLast(changes.joined.count - room) }
+    }
+
+    // MARK: Values
+
+    private mutating func mergeValues(
+        of session: RoomSession,
+        into mine: RoomSession,
+        _ before: RoomSession?,
+        _ changes: inout RoomPatch.Session
+    ) {
+        var keys = session.values.entries.map(\.key)
+        if base != nil {
+            keys += (before?.values.entries ?? []).map(\.key).filter {
+                session.values[$0] == nil
+            }
+        }
+        for key in keys {
+            let theirs = session.values[key]
+            let ours = mine.values[key]
+            let slot = Slot(session.id, key)
+            guard base != nil else {
+                mergeUnknown(key, theirs, ours, slot, session.id, &changes)
+                continue
+            }
+            let old = before?.values[key]
+            guard theirs != old else { continue }
+            if ours == old {
+                changes.values.append(.init(key: key, theirs))
+                fates[slot] = .applied
+            } else if ours?.content == theirs?.content {
+                fates[slot] = .joined
+            } else if let joined = Self.join(old?.content, ours?.content, theirs?.content) {
+                if joined != ours?.content {
+                    changes.values.append(
+                        .init(key: key, content: joined, author: theirs?.author ?? .zero)
+                    )
+                }
+                fates[slot] = .joined
+            } else if ours == nil {
+                // They updated what was deleted here: the update stays, the delete is said.
+                changes.values.append(.init(key: key, theirs))
+                fates[slot] = .applied
+                list(session.id, key, old, kept: theirs, lost: nil)
+            } else {
+                fates[slot] = .conflict
+                list(session.id, key, old, kept: ours, lost: theirs)
+            }
+        }
+        bound(&changes, of: mine, session.id)
+    }
+
+    /// Nobody has the common state any more.
+    private mutating func mergeUnknown(
+        _ key: String,
+        _ theirs: StoredValue?,
+        _ ours: StoredValue?,
+        _ slot: Slot,
+        _ session: SessionID,
+        _ changes: inout RoomPatch.Session
+    ) {
+        guard let theirs, ours?.content != theirs.content else {
+            fates[slot] = .joined
+            return
+        }
+        guard let ours else {
+            changes.values.append(.init(key: key, theirs))
+            fates[slot] = .applied
+            return
+        }
+        fates[slot] = .conflict
+        list(session, key, nil, kept: ours, lost: theirs)
+    }
+
+    private mutating func list(
+        _ session: SessionID,
+        _ key: String,
+        _ base: StoredValue?,
+        kept: StoredValue?,
+        lost: StoredValue?
+    ) {
+        patch.conflicts.append(
+            Conflict(
+                session: session,
+                subject: .value,
+                key: key,
+                base: base?.content,
+                kept: .init(kept),
+                lost: [.init(lost)]
+            )
+        )
+    }
+
+    /// Counters and sets that both changed from one state; `nil` if they cannot be joined.
+    private static func join(
+        _ base: ValueContent?,
+        _ ours: ValueContent?,
+        _ theirs: ValueContent?
+    ) -> ValueContent? {
+        switch (base, ours, theirs) {
+        case (nil, .counter(let mine)?, .counter(let other)?):
+            let (sum, isOverflow) = mine.addingReportingOverflow(other)
+            return isOverflow ? nil : .counter(sum)
+        case (.counter(let old)?, .counter(let mine)?, .counter(let other)?):
+            let (growth, isFar) = other.subtractingReportingOverflow(old)
+            let (sum, isOverflow) = mine.addingReportingOverflow(growth)
+            return isFar || isOverflow ? nil : .counter(sum)
+        case (nil, .set(let mine)?, .set(let other)?):
+            return .set(union(mine, other))
+        case (.set(let old)?, .set(let mine)?, .set(let other)?):
+            let removed = old.filter { !other.contains($0) }
+            let kept = mine.filter { !removed.contains($0) }
+            return .set(union(kept, other.filter { !old.contains($0) }))
+        default: return nil
+        }
+    }
+
+    private static func union(_ left: [[UInt8]], _ right: [[UInt8]]) -> [[UInt8]] {
+        (left + right.filter { !left.contains($0) }).sorted { $0.lexicographicallyPrecedes($1) }
+    }
+
+    /// What the winner's table has no room for becomes a conflict.
+    private mutating func bound(
+        _ changes: inout RoomPatch.Session,
+        of mine: RoomSession,
+        _ session: SessionID
+    ) {
+        var table = mine.values
+        var room = SessionLimits.stateBytes - ours.byteCount
+        var kept: [RoomPatch.Value] = []
+        for value in changes.values {
+            var next = table
+            if let content = value.content {
+                next.set(
+                    value.key,
+                    to: StoredValue(content: content, version: .zero, author: value.author)
+                )
+            } else {
+                next.remove(value.key)
+            }
+            let growth = next.byteCount - table.byteCount
+            let fits =
+                value.content.map { $0.byteCount <= Limits.valueBytes } ?? true
+                && next.entries.count <= Limits.valueKeys
+                && next.byteCount <= Limits.sessionValueBytes && growth <= room
+            if fits || growth <= 0 {
+                table = next
+                room -= growth
+                kept.append(value)
+            } else {
+                fates[Slot(session, value.key)] = .conflict
+                patch.conflicts.append(
+                    Conflict(
+                        session: session,
+                        subject: .value,
+                        key: value.key,
+                        base: nil,
+                        kept: .init(mine.values[value.key]),
+                        lost: [
+                            .init(content: value.content, author: value.author, version: .zero)
+                        ]
+                    )
+                )
+            }
+        }
+        changes.values = kept
+    }
+
+    // MARK: Conflicts
+
+    /// Conflicts of earlier merges: those of both, less what either has acknowledged.
+    private mutating func mergeConflicts() {
+        for conflict in theirs.conflicts.conflicts {
+            let isKnown = { (state: RoomState) in
+                state.conflicts.conflict(conflict.session, conflict.subject, conflict.key)
+                    == conflict
+            }
+            guard !isKnown(ours), !(base.map(isKnown) ?? false) else { continue }
+            patch.conflicts.insert(conflict, at: 0)
+        }
+        for conflict in base?.conflicts.conflicts ?? []
+        where theirs.conflicts.conflict(conflict.session, conflict.subject, conflict.key) == nil {
+            patch.settled.append(
+                .init(session: conflict.session, subject: conflict.subject, key: conflict.key)
+            )
+        }
+        if patch.conflicts.count > SessionLimits.conflicts {
+            let over = patch.conflicts.count - SessionLimits.conflicts
+            patch.unlisted = UInt32(over)
+            patch.conflicts.removeLast(over)
+        }
+        patch.unlisted &+=
+            theirs.conflicts.unlisted
+            &- min(
+                theirs.conflicts.unlisted,
+                max(base?.conflicts.unlisted ?? 0, ours.conflicts.unlisted)
+            )
+    }
+
+    // MARK: Fates
+
+    /// The fate of each command, in their order.
+    func outcomes(of commands: [LosingBranch.BranchCommand]) -> [MergeOutcome] {
+        var last: [Slot: Int] = [:]
+        let read = commands.map {
+            try? RoomCommand(type: $0.command.type, payload: $0.command.payload)
+        }
+        for (place, command) in read.enumerated() {
+            if let key = command?.register {
+                last[Slot(commands[place].command.session, key)] = place
+            }
+        }
+        return commands.indices.map { place in
+            let record = commands[place]
+            // What was refused had no effect to lose.
+            if let result = record.result, let answer = try? CommandResult(decoding: result),
+                case .refused = answer
+            {
+                return .applied
+            }
+            guard let command = read[place] else { return .superseded }
+            let session = record.command.session
+            if let key = command.valueKey {
+                let slot = Slot(session, key)
+                if command.register != nil, let final = last[slot], final != place {
+                    return .superseded
+                }
+                if let fate = fates[slot] {
+                    return command.register == nil && fate == .applied ? .joined : fate
+                }
+                let isBrought = patch.started.contains { $0.id == session }
+                // Written and taken back on its own branch, or written as it was.
+                return isBrought || ours.session(session) != nil ? .applied : .superseded
+            }
+            return outcome(of: command, in: session)
+        }
+    }
+
+    private func outcome(of command: RoomCommand, in session: SessionID) -> MergeOutcome {
+        switch command {
+        case .setProfile, .join, .leave, .remove, .acknowledgeConflict: return .applied
+        case .startSession:
+            let isDropped = patch.conflicts.contains {
+                $0.session == session && $0.subject == .session
+            }
+            return isDropped ? .conflict : .applied
+        case .endSession:
+            let isKept = patch.conflicts.contains {
+                $0.session == session && $0.subject == .ending
+            }
+            return isKept ? .conflict : .applied
+        case .setActivity:
+            let isLost = patch.conflicts.contains {
+                $0.session == session && $0.subject == .activity
+            }
+            if isLost { return .conflict }
+            return ours.session(session)?.activity == theirs.session(session)?.activity
+                ? .applied : .superseded
+        case .expire, .setOptions, .giveLead, .takeLead, .setLeadMode: return .superseded
+        case .put, .compareAndSet, .delete, .add, .insert, .withdraw: return .superseded
+        }
+    }
+}
+
+extension RoomCommand {
+    /// The key of a value's command.
+    fileprivate var valueKey: String? {
+        switch self {
+        case .put(let key, _), .compareAndSet(let key, _, _), .delete(let key, _),
+            .add(let key, _), .insert(let key, _), .withdraw(let key, _):
+            key
+        default: nil
+        }
+    }
+
+    /// The key that a write replaces whole, so that a later one stands for it.
+    fileprivate var register: String? {
+        switch self {
+        case .put(let key, _), .compareAndSet(let key, _, _), .delete(let key, _): key
+        default: nil
+        }
+    }
+}
+
+extension RoomSession {
+    /// Whether anybody did something in it since; that somebody was away is nothing.
+    fileprivate func differs(from before: RoomSession) -> Bool {
+        activity != before.activity || options != before.options || leadMode != before.leadMode
+            || nextNumber != before.nextNumber || values != before.values
+    }
+}
+
+extension Conflict.Side {
+    fileprivate init(_ activity: Activity) {
+        self.init(
+            content: .bytes(Array(activity.payload.prefix(Limits.valueBytes))),
+            author: .zero,
+            version: .zero
+        )
+    }
+}
+
+extension RoomPatch.Value {
+    fileprivate init(key: String, _ value: StoredValue?) {
+        self.init(key: key, content: value?.content, author: value?.author ?? .zero)
+    }
+}
