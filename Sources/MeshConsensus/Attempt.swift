@@ -241,7 +241,7 @@ extension ConsensusCore {
 
     /// The configurations that a primary view must outweigh, as far as I know.
     var knownRequired: [PrimaryConfiguration] {
-        guard let view else { return [] }
+        guard let view else { return isResumed ? [.unknown] : [] }
         guard view.primary else { return view.required }
         let own = PrimaryConfiguration(
             epoch: view.epoch,
@@ -326,7 +326,8 @@ extension ConsensusCore {
             promised = epoch
             promisedAt = now
             attempt = nil
-            catchUp = role == .joining ? catchUp : nil
+            // A way into a view below the promise leads nowhere; a learner's goes on.
+            if catchUp?.target != nil || role != .joining { catchUp = nil }
             campaignAt = nil
         } else if view?.epoch == epoch {
             return sendInstalled(to: process)

@@ -103,8 +103,7 @@ extension ConsensusCore {
         switch offer {
         case .refusal(let refusal):
             guard role == .joining, running.target == nil else { return }
-            output.events.append(.refused(refusal))
-            become(.left)
+            end(.refused(refusal))
         case .redirect(let leader):
             guard running.target == nil, leader.tag != me.tag else { return }
             catchUp = nil
@@ -240,8 +239,7 @@ extension ConsensusCore {
         if let genesis {
             guard genesis == manifest.genesis else {
                 if role == .joining {
-                    output.events.append(.refused(.otherRoom))
-                    become(.left)
+                    end(.refused(.otherRoom))
                 }
                 return
             }

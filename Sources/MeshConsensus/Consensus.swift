@@ -40,7 +40,13 @@ package struct Consensus<Machine: StateMachine>: ~Copyable, Sendable {
     package func copy() -> Consensus { Consensus(core: ConsensusCore(copying: core)) }
 
     /// Founds the room: a new genesis and a first view of this process alone.
-    package mutating func create(now: Instant) { core.create(now: now) }
+    package mutating func create(now: Instant) { core.create(isFounding: true, now: now) }
+
+    /// Goes on alone with a room that this node knows and finds nobody of.
+    ///
+    /// Its view is not primary, and no view after it, until it meets one that descends from the
+    /// room's first: what the room had decided is not known here.
+    package mutating func resume(now: Instant) { core.create(isFounding: false, now: now) }
 
     /// Becomes a learner of the room that `process` is in; may be called again with others.
     package mutating func join(via process: ProcessID, now: Instant) {

@@ -176,11 +176,9 @@ extension ConsensusCore {
         guard let leader = leading, let view else { return }
         leading?.installResend = now + leader.installInterval
         // A large one travels on the reliable lane: again only in case a connection was lost.
-        let isLarge = (leader.install.merge?.bytes.count ?? 0) > 2 * Limits.controlBytes
-        leading?.installInterval = min(
-            leader.installInterval * (isLarge ? 16 : 2),
-            .milliseconds(isLarge ? 800 : 100)
-        )
+        let isLarge = leader.install.isLarge
+        if isLarge { leading?.installResend = now + .seconds(2) }
+        leading?.installInterval = min(leader.installInterval * 2, .milliseconds(100))
         var isDone = true
         for index in 0..<leader.progress.count where !leader.progress.values[index].isInstalled {
             isDone = false
@@ -240,8 +238,7 @@ extension ConsensusCore {
         adopt(next)
         sendInstalled(to: process)
         if next.departed.contains(me), departure == nil {
-            output.events.append(.left(.kicked))
-            become(.left)
+            end(.left(.kicked))
         }
     }
 

@@ -465,8 +465,7 @@ extension ConsensusCore {
             case .none: settled(entry)
             case .view(let view):
                 if view.departed.contains(me), departure == nil {
-                    output.events.append(.left(.kicked))
-                    become(.left)
+                    end(.left(.kicked))
                     return
                 }
             case .merge(let record):

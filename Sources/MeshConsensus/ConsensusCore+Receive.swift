@@ -139,6 +139,7 @@ extension ConsensusCore {
             // A member that is catching up answers in the epoch it promised; else it is elsewhere.
             break
         case .probe(let probe) where probe.target == me.tag:
+            if talk?.peer == process, talk?.theirNonce == probe.nonce { talk?.progressAt = now }
             sendProbeAnswer(probe.nonce, process)
             return
         default: break

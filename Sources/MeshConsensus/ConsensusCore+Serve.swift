@@ -196,6 +196,16 @@ extension ConsensusCore {
     /// Sends entries: a few in a datagram, many over the reliable lane.
     mutating func sendEntries(from: UInt64, through last: UInt64, to process: ProcessID) {
         guard from <= last, let previousHash = log.hash(at: from - 1) else { return }
+        // Requests that a slow link delivers in a heap are one request.
+        if let link = links[process.tag], link.servedFrom == from,
+            now - link.servedAt < .milliseconds(30)
+        {
+            return
+        }
+        links.update(process.tag) {
+            $0.servedFrom = from
+            $0.servedAt = now
+        }
         let batch = entries(from: from, through: last, budget: ConsensusLimits.entriesBytes)
         send(
             .entries(

@@ -34,6 +34,8 @@ struct ConsensusCore: ~Copyable, Sendable {
     var promisedAt: Instant
     /// The highest counter seen anywhere.
     var counterSeen: UInt64 = 0
+    /// Whether this process went on alone with a room of which it had only the keys.
+    var isResumed = false
 
     var log = Log(base: .zero, hash: .zero)
     var commit: UInt64 = 0
@@ -94,6 +96,7 @@ struct ConsensusCore: ~Copyable, Sendable {
         promised = other.promised
         promisedAt = other.promisedAt
         counterSeen = other.counterSeen
+        isResumed = other.isResumed
         log = other.log
         commit = other.commit
         replica = other.replica
@@ -227,9 +230,10 @@ extension ConsensusCore {
 
 // MARK: Inlets.
 extension ConsensusCore {
-    mutating func create(now time: Instant) {
+    mutating func create(isFounding: Bool, now time: Instant) {
         enter(time)
         guard genesis == nil, role == .joining else { return }
+        isResumed = !isFounding
         var writer = ByteWriter(capacity: 128)
         writer.write("huddle/1 genesis".utf8)
         writer.write(UInt8(0))
@@ -393,6 +397,13 @@ extension ConsensusCore {
         if let view, promised != view.epoch { return true }
         if leading != nil, !isViewCommitted || leading?.wantsChange == true { return true }
         return false
+    }
+
+    /// Ends this process's part in the room: what waits fails first, then its caller hears why.
+    mutating func end(_ event: ConsensusEvent) {
+        guard role != .left else { return }
+        become(.left)
+        output.events.append(event)
     }
 
     /// Sets the role, the one place where it changes.

@@ -22,8 +22,7 @@ extension ConsensusCore {
     }
 
     private mutating func finishLeaving(_ reason: LeaveReason) {
-        output.events.append(.left(reason))
-        become(.left)
+        end(.left(reason))
     }
 
     mutating func tickDeparture() {
@@ -116,7 +115,6 @@ extension ConsensusCore {
 
     mutating func receiveKicked(_ process: ProcessID) {
         guard let view, process.tag == view.epoch.proposer, view.contains(process) else { return }
-        output.events.append(.left(.kicked))
-        become(.left)
+        end(.left(.kicked))
     }
 }

@@ -25,6 +25,9 @@ struct Link: Sendable {
     var nextProbe: Instant
     var nextBeacon: Instant
     var upSince: Instant
+    /// From where it was sent entries last, and when.
+    var servedFrom: UInt64 = 0
+    var servedAt: Instant
     /// When a beacon was last sent as an answer.
     var answeredAt: Instant
 
@@ -38,6 +41,7 @@ struct Link: Sendable {
         nextBeacon = now
         upSince = now
         answeredAt = now - .seconds(10)
+        servedAt = now - .seconds(10)
     }
 
     /// RTT^ of `30-consensus.md` §5: smoothed plus four deviations, at least 5 ms.

@@ -14,9 +14,27 @@ struct Talk: Sendable {
     var verdict: Verdict?
     /// The loser's: what it hands over, made once.
     var branch: Message.Branch?
+    /// Whether that is large and was sent: the reliable lane needs no second one.
+    var isBranchOut = false
     var resendAt: Instant
     var progressAt: Instant
     var offeredAt: Instant?
+    let openedAt: Instant
+
+    /// Whether the summary is too long for a datagram and travels on the reliable lane.
+    var isOfferLarge: Bool { mine.lineage.count > 4 || mine.members.count > 8 }
+
+    /// How long nothing may happen before the talk is given up.
+    var patience: Duration {
+        switch verdict {
+        case nil: return .milliseconds(isOfferLarge ? 1000 : 400)
+        case .won: return .seconds(1)
+        case .lost:
+            // What is large takes its time; the winner is told meanwhile that it comes.
+            let bytes = isBranchOut ? branch?.byteCount ?? 0 : 0
+            return .milliseconds(700 + min(bytes / 100, 30_000))
+        }
+    }
 }
 
 // Split and merge (`30-consensus.md` §9, M1 and M4 to M6): two leaders exchange pinned summaries, both
@@ -49,7 +67,8 @@ extension ConsensusCore {
             nonce: random.next() | 1,
             mine: summary,
             resendAt: now,
-            progressAt: now
+            progressAt: now,
+            openedAt: now
         )
         tickTalk()
     }
@@ -74,7 +93,7 @@ extension ConsensusCore {
             return endTalk(failed: true)
         }
         guard attempt == nil else { return }
-        if now - talk.progressAt > .milliseconds(talk.verdict == nil ? 400 : 700) {
+        if now - talk.progressAt > talk.patience || now - talk.openedAt > .seconds(40) {
             return endTalk(failed: true)
         }
         guard now >= talk.resendAt else { return }
@@ -88,8 +107,7 @@ extension ConsensusCore {
 
     private mutating func sendMergeOffer() {
         guard let talk else { return }
-        // A long lineage travels on the reliable lane and needs no haste to be sent again.
-        self.talk?.resendAt = now + .milliseconds(talk.mine.lineage.count > 8 ? 160 : 40)
+        self.talk?.resendAt = now + .milliseconds(talk.isOfferLarge ? 600 : 40)
         self.talk?.offeredAt = now
         send(
             .mergeOffer(
@@ -107,9 +125,21 @@ extension ConsensusCore {
             self.talk?.progressAt = now
         }
         guard let branch = self.talk?.branch else { return }
-        // A large one travels on the reliable lane and needs no haste to be sent again.
-        self.talk?.resendAt = now + .milliseconds(branch.isLarge ? 500 : 40)
-        send(.branch(branch), to: talk.peer)
+        guard branch.byteCount > 1000 else { return send(.branch(branch), to: talk.peer) }
+        if talk.isBranchOut {
+            self.talk?.resendAt = now + .milliseconds(300)
+            // The branch is on its way: a probe with the talk's nonce says that the talk goes on.
+            let sign = Message.Probe(
+                nonce: talk.nonce,
+                target: talk.peer.tag,
+                leaderAge: 0,
+                hasQuorum: true
+            )
+            send(.probe(sign), to: talk.peer)
+        } else {
+            self.talk?.isBranchOut = true
+            send(.branch(branch), to: talk.peer)
+        }
     }
 
     mutating func endTalk(failed: Bool) {

@@ -175,6 +175,11 @@ extension Message {
         /// The last entry's index.
         var head: UInt64 { (merge ?? entry).position.index }
 
+        /// Whether it travels on the reliable lane.
+        var isLarge: Bool {
+            entry.bytes.count + (merge?.bytes.count ?? 0) + 128 > Limits.controlBytes
+        }
+
         /// What the merge entry says.
         var mergeRecord: MergeRecord? {
             if case .merge(let record)? = merge?.body { record } else { nil }
@@ -261,9 +266,13 @@ extension Message {
         /// The state at `head`.
         var state: [UInt8]
 
-        /// Whether it may take long on its way.
-        var isLarge: Bool {
-            state.count + (base?.bytes.count ?? 0) + commands.count * 200 > 4096
+        /// About how many bytes it takes.
+        var byteCount: Int {
+            let payloads = commands.reduce(0) {
+                $0 + $1.command.payload.count + Command.overheadBytes + 25
+            }
+            return 512 + state.count + (base?.bytes.count ?? 0) + payloads + members.count * 73
+                + views.count * (64 + 8 * members.count) + origins.count * 128
         }
 
         struct State: Hashable, Sendable {

@@ -170,7 +170,7 @@ extension Engine {
     private mutating func foundAgain(_ record: RoomRecord, now: Instant) {
         consensus = makeConsensus(record.secret.room, now: now)
         for link in links { consensus?.reachable(link.process, now: now) }
-        consensus?.create(now: now)
+        consensus?.resume(now: now)
     }
 
     // MARK: In

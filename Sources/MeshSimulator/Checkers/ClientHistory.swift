@@ -35,6 +35,15 @@ package struct ClientHistory: Sendable {
         var isAnswered: Bool
     }
 
+    /// What a merge put into a register.
+    private struct Assignment: Hashable, Sendable {
+        var register: UInt64
+        var number: UInt64
+        var position: Position
+        var seen: Int
+    }
+
+    private var assignments: [Epoch: [Assignment]] = [:]
     private var records: [Record] = []
     private var places: [UInt64: Int] = [:]
     private var clock = 0
@@ -93,6 +102,17 @@ package struct ClientHistory: Sendable {
         records[place].applied.append(position)
     }
 
+    /// A merge put `number` into a register at `position`; the branch that was taken in had it.
+    package mutating func assign(_ number: UInt64, to register: UInt64, at position: Position) {
+        let known = assignments[position.epoch] ?? []
+        guard !known.contains(where: { $0.register == register && $0.position == position }) else {
+            return
+        }
+        clock += 1
+        assignments[position.epoch] =
+            known + [.init(register: register, number: number, position: position, seen: clock)]
+    }
+
     /// Somebody saw all registers at once: a read that was called and answered now.
     package mutating func look(
         _ id: UInt64,
@@ -113,6 +133,10 @@ package struct ClientHistory: Sendable {
             var registers = before
             registers.reads.removeAll(keepingCapacity: true)
             var children = branches.children(of: epoch)[...]
+            // A merge entry stands right behind its view entry, before any command.
+            for merged in assignments[epoch] ?? [] {
+                registers.numbers[merged.register] = merged.number
+            }
             for effect in effects[epoch] ?? [] {
                 while let child = children.first, child.after < effect.index {
                     pending.append((child.epoch, registers))
@@ -224,22 +248,30 @@ package struct ClientHistory: Sendable {
         func isOnPath(_ position: Position) -> Bool {
             path[position.epoch].map { position.index <= $0 } ?? false
         }
-        return records.compactMap { record in
-            guard record.register == register, !record.isVoid else { return nil }
-            var operation = Linearizability.Operation(
-                record.action,
-                record.outcome,
-                called: record.called,
-                returned: record.returned
-            )
-            if record.isRead {
-                // Served by another branch it tells nothing of this one.
-                guard record.answered?.epoch == epoch else { return nil }
-            } else if !(record.answered.map(isOnPath) ?? false) {
-                operation.outcome = .unknown
-                operation.returned = nil
-            }
-            return operation
+        // order: a filter of what is searched; the search sorts
+        let merged = assignments.values.joined().filter {
+            $0.register == register && isOnPath($0.position)
+        }.sorted { $0.position < $1.position }.map {
+            // When it took effect is not known to any client.
+            Linearizability.Operation(.write($0.number), .unknown, called: $0.seen, returned: nil)
         }
+        return merged
+            + records.compactMap { record in
+                guard record.register == register, !record.isVoid else { return nil }
+                var operation = Linearizability.Operation(
+                    record.action,
+                    record.outcome,
+                    called: record.called,
+                    returned: record.returned
+                )
+                if record.isRead {
+                    // Served by another branch it tells nothing of this one.
+                    guard record.answered?.epoch == epoch else { return nil }
+                } else if !(record.answered.map(isOnPath) ?? false) {
+                    operation.outcome = .unknown
+                    operation.returned = nil
+                }
+                return operation
+            }
     }
 }

@@ -217,6 +217,8 @@ package final class ConsensusProcess: MeshProcess {
         return seen
     }
 
+    package var transfers: Int { large.moved }
+
     private func receive(
         _ datagram: RawSpan,
         from address: SocketAddress,

@@ -13,6 +13,8 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
 
     private var pending: [UInt64: (life: Life, request: Request)] = [:]
     private var nextRequest: UInt64 = 1
+    /// Lives whose part in the room is over; what they were asked after is refused, unheard.
+    private var over: Set<Life> = []
     private var nextNumber: UInt64 = 1
     private var lives: [Origin: Life] = [:]
     /// The request of each payload; payloads are unique, since each has a number of its own.
@@ -87,6 +89,7 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
     }
 
     override func end(_ life: Life) {
+        over.insert(life)
         // order: a filter keeps none
         pending = pending.filter { $0.value.life != life }
     }
@@ -151,6 +154,10 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
                 node: life.node
             )
             note(report)
+            for change in world.nodes[life.node].process?.consensus.machine.merged ?? []
+            where change.position == report.position {
+                history.assign(change.number, to: change.register, at: change.position)
+            }
         case .consensus(.left), .consensus(.refused):
             world.note("\(event)", node: life.node)
             end(life)
@@ -161,6 +168,7 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         case .consensus: break
         case .completed(let request, let result):
             guard let (_, kind) = pending.removeValue(forKey: request) else {
+                if over.contains(life) { return }
                 throw Violation("a command is answered once", "\(life) request \(request)")
             }
             guard case .success(let completion) = result else { return }
@@ -171,6 +179,7 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
             try complete(kind, completion)
         case .read(let request, let position):
             guard case (_, .read(let registers))? = pending.removeValue(forKey: request) else {
+                if over.contains(life) { return }
                 throw Violation("a command is answered once", "\(life) read \(request)")
             }
             report.figures.reads += 1

@@ -25,6 +25,8 @@ struct LargeMessages {
     private var receiving: [Receiving] = []
     private var finished: [(from: UInt64, number: UInt64)] = []
     private var number: UInt64 = 0
+    /// Fragments that came, or were acknowledged, for the first time.
+    private(set) var moved = 0
 
     private static let fragmentBytes = 1000
     private static let resend = Duration.milliseconds(40)
@@ -120,6 +122,7 @@ struct LargeMessages {
         guard place < receiving.count, index < receiving[place].fragments.count else {
             return (writer.bytes, nil)
         }
+        if receiving[place].fragments[index] == nil { moved += 1 }
         receiving[place].fragments[index] = bytes
         guard receiving[place].fragments.allSatisfy({ $0 != nil }) else {
             return (writer.bytes, nil)
@@ -140,7 +143,9 @@ struct LargeMessages {
         guard let place = sending.firstIndex(where: { $0.to == tag && $0.number == number }) else {
             return
         }
+        let before = sending[place].missing.count
         sending[place].missing.removeAll { $0 == index }
+        moved += before - sending[place].missing.count
         guard sending[place].missing.isEmpty else { return }
         sending.remove(at: place)
         fillWindow(tag, now)

@@ -7,9 +7,13 @@ package protocol MeshProcess: SimulatedProcess {
     var marks: ConsensusMarks? { get }
     /// What the checkers see; `nil` outside every room.
     func observation(of life: Life, hashingState: Bool) -> Observation?
+    /// Steps that moved a piece of something large for the first time; they grow with the content.
+    var transfers: Int { get }
 }
 
 extension MeshProcess {
+    /// None that are told apart.
+    package var transfers: Int { 0 }
     /// What it is in its room; `nil` outside every room.
     package var role: Role? { marks?.role }
     /// The last position it applied.

@@ -21,6 +21,8 @@ package struct RegisterMachine: StateMachine {
     private var view = Epoch.zero
     private var members: [UInt64] = []
     private var planted: PlantedBug?
+    /// What the last merges put into registers, for those who watch a run; no part of the state.
+    package private(set) var merged: [(position: Position, register: UInt64, number: UInt64)] = []
 
     /// Registers from this number on are only added to.
     package static let counters: UInt64 = 1 << 63
@@ -160,7 +162,9 @@ package struct RegisterMachine: StateMachine {
         var reader = ByteReader(patch.raw)
         while let register: UInt64 = try? reader.read(), let value: UInt64 = try? reader.read() {
             set(register, value)
+            merged.append((position, register, value))
         }
+        if merged.count > 512 { merged.removeFirst(merged.count - 512) }
     }
 
     package func snapshot() -> [UInt8] {
