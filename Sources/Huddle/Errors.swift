@@ -22,6 +22,8 @@ public struct HuddleError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let notJoined = Kind(code: "notJoined")
         /// The room's rules say no: locked, full, banned, not the lead.
         public static let refused = Kind(code: "refused")
+        /// There is no such conflict, or it was acknowledged before.
+        public static let noConflict = Kind(code: "noConflict")
         /// Something is larger than its limit.
         public static let tooLarge = Kind(code: "tooLarge")
         /// No leader could be reached in time; the write may still happen.

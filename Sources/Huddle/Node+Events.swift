@@ -44,7 +44,7 @@ extension Node {
             }
         case .peer(let node, let change):
             if case .connected(let address) = change { note(address, of: node) }
-        case .merged: break
+        case .merged(let report): tell(.merged(MergeSummary(report)))
         case .branchDiscarded(let writes): tell(.writesDiscarded(count: writes.count))
         case .inviteOpened, .inviteRefused, .joined, .joinFailed, .left, .completed, .readReady,
             .accepted, .sendOutcome:
@@ -97,9 +97,10 @@ extension Node {
             hubs[session]?.deliver(.lead(lead(of: session)))
         case .valueChanged(let session, let key, let value, _):
             hubs[session]?.deliver(ValueChange(key: key, value: value.flatMap(Value.init)))
-        case .activityChanged, .optionsChanged, .leadModeChanged, .upgradeNeeded,
-            .conflictFound, .conflictSettled:
-            break
+        case .conflictFound(let conflict): tell(.conflictFound(Conflict(conflict)))
+        case .conflictSettled(let session, let subject, let key):
+            tell(.conflictSettled(session, Conflict.Subject(subject), key: key))
+        case .activityChanged, .optionsChanged, .leadModeChanged, .upgradeNeeded: break
         }
     }
 

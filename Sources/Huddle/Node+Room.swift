@@ -32,6 +32,24 @@ extension Node {
 
     var roomView: RoomView? { view.map(RoomView.init) }
 
+    // MARK: Conflicts
+
+    var conflicts: [Conflict] {
+        (engine.room?.conflicts.conflicts ?? []).map(Conflict.init)
+    }
+
+    var unlistedConflicts: Int { Int(engine.room?.conflicts.unlisted ?? 0) }
+
+    func acknowledge(
+        _ session: SessionID,
+        _ subject: Conflict.Subject,
+        _ key: String
+    ) async throws(HuddleError) {
+        _ = try await submit(.acknowledgeConflict(subject.inner, key: key), session: session)
+    }
+
+    // MARK: Updates
+
     package func updates() -> MailboxSequence<RoomUpdate> {
         let mailbox = Mailbox<RoomUpdate>(.newest(1024))
         listeners.append(mailbox)

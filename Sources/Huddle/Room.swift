@@ -26,6 +26,29 @@ public struct Room: Sendable {
         get async { await node.sessions }
     }
 
+    /// What a merge after a split could not join and nobody has acknowledged, from this node's own
+    /// state: by session, subject and key.
+    public var conflicts: [Conflict] {
+        get async { await node.conflicts }
+    }
+
+    /// Conflicts that found no place in ``conflicts``, which holds 1,024 of them and 1 MiB; counted
+    /// since the room's beginning.
+    public var unlistedConflicts: Int {
+        get async { await node.unlistedConflicts }
+    }
+
+    /// Settles a conflict for the whole room: it was seen and needs no memory any more.
+    ///
+    /// The value stays as it is; write it before if it is to be another. The conflict about the same
+    /// thing is meant as it stands when the room hears of this, even if one more side was lost since.
+    ///
+    /// - Throws: ``HuddleError`` of kind ``HuddleError/Kind/noConflict`` if there is none about this or
+    ///   somebody settled it before; of another kind if the room did not answer.
+    public func acknowledge(_ conflict: Conflict) async throws(HuddleError) {
+        try await node.acknowledge(conflict.session, conflict.subject, conflict.key)
+    }
+
     /// What happens in the room from now on.
     ///
     /// A reader more than 1,024 updates behind loses the oldest.
@@ -123,7 +146,15 @@ public enum RoomUpdate: Hashable, Sendable {
     case inviteUsed(slot: Int, by: NodeID)
     /// An invitation was closed without a guest.
     case inviteBurned(slot: Int, reason: String)
-    /// After a split healed, this side's acknowledged writes are not in the room's state any more.
+    /// A split healed: the room took in what the other side did, told here in figures.
+    case merged(MergeSummary)
+    /// Two sides had changed the same and it could not be joined; also told when a node that was away
+    /// catches up.
+    case conflictFound(Conflict)
+    /// Somebody acknowledged the conflict about this.
+    case conflictSettled(SessionID, Conflict.Subject, key: String)
+    /// After a split healed, this side's acknowledged writes are not in the room's state any more, and
+    /// no merge covers them.
     case writesDiscarded(count: Int)
     /// This node is in the room no more.
     case left

@@ -105,6 +105,103 @@ struct NodeTests {
         #expect(try ben.run("values", "get", "colour").code == 1)
     }
 
+    @Test("a split that healed: the conflict is listed on both sides, and 'ack' settles it once")
+    func conflicts() throws {
+        let (anna, ben) = (try Home(), try Home())
+        defer {
+            anna.remove()
+            ben.remove()
+        }
+        let up = try anna.run(
+            "up",
+            "--loopback",
+            "--detach",
+            "--name",
+            "anna",
+            "--room",
+            "hall",
+            "--json"
+        )
+        let port = try #require(up.json["port"] as? Int, "\(up.errors)")
+        let other = try ben.run(
+            "up",
+            "--loopback",
+            "--detach",
+            "--name",
+            "ben",
+            "--no-room",
+            "--json"
+        )
+        let ports = [port, try #require(other.json["port"] as? Int, "\(other.errors)")]
+        let code = try #require(try anna.run("invite", "--json").json["code"] as? String)
+        try #require(try ben.run("join", code, "--at", "127.0.0.1:\(port)").code == 0)
+        #expect(try anna.run("values", "conflicts").output == "no conflicts\n")
+        try #require(try anna.run("values", "set", "colour", "red").code == 0)
+        try #require(try ben.run("values", "get", "colour").output == "red\n")
+
+        try #require(try anna.run("fault", "set", "--cut", "\(ports[1])").code == 0)
+        try #require(try ben.run("fault", "set", "--cut", "\(ports[0])").code == 0)
+        func room(_ home: Home) throws -> [String: Any] {
+            try home.run("status", "--json").json["room"] as? [String: Any] ?? [:]
+        }
+        for home in [anna, ben] {
+            try waitUntil { try room(home)["viewSize"] as? Int == 1 }
+        }
+        let texts = try [anna, ben].map { try $0.run("status").output }
+        #expect(texts.count { $0.contains("not the primary side") } == 1, "\(texts)")
+        for (home, name) in [(anna, "anna"), (ben, "ben")] {
+            let set = try home.run("values", "set", "colour", "of \(name)")
+            try #require(set.code == 0, "\(set.errors)")
+            try #require(try home.run("values", "set", name, "here").code == 0)
+        }
+        for home in [anna, ben] { try #require(try home.run("fault", "clear").code == 0) }
+        for home in [anna, ben] {
+            try waitUntil { try room(home)["conflicts"] as? Int == 1 }
+            #expect(try home.run("status").output.contains("1 conflict of a healed split"))
+            #expect(try home.run("values", "get", "anna").output == "here\n")
+            #expect(try home.run("values", "get", "ben").output == "here\n")
+        }
+
+        let list = try ben.run("values", "conflicts", "--json").json
+        #expect(list["unlisted"] as? Int == 0)
+        let conflicts = try #require(list["conflicts"] as? [[String: Any]])
+        let conflict = try #require(conflicts.first)
+        #expect(conflicts.count == 1)
+        #expect(conflict["key"] as? String == "colour")
+        #expect(conflict["about"] as? String == "value")
+        #expect(conflict["activity"] as? String == "huddle.room")
+        #expect((conflict["base"] as? [String: Any])?["value"] as? String == "red")
+        let kept = try #require(conflict["kept"] as? [String: Any])
+        let lost = try #require((conflict["lost"] as? [[String: Any]])?.first)
+        let authors = [kept["author"] as? String ?? "", lost["author"] as? String ?? ""]
+        #expect(authors.sorted() == ["anna", "ben"])
+        #expect(kept["value"] as? String == "of \(authors[0])")
+        #expect(lost["value"] as? String == "of \(authors[1])")
+        #expect(try anna.run("values", "get", "colour").output == "of \(authors[0])\n")
+        let text = try anna.run("values", "conflicts").output
+        for words in ["colour", "red", "by anna", "by ben"] {
+            #expect(text.contains(words), "\(text)")
+        }
+
+        let wrong = try anna.run("values", "conflicts", "ack", "color")
+        #expect(wrong.code == 1)
+        #expect(wrong.errors.contains("there is no conflict about 'color'"), "\(wrong.errors)")
+        #expect(try anna.run("values", "conflicts", "ack").code == 2)
+        #expect(try anna.run("values", "conflicts", "settle", "colour").code == 2)
+        #expect(try anna.run("values", "conflicts", "ack", "--about", "nothing").code == 2)
+        #expect(try anna.run("values", "conflicts", "ack", "--about", "activity").code == 1)
+        #expect(try anna.run("values", "get", "colour", "--about", "value").code == 2)
+        let settled = try anna.run("values", "conflicts", "ack", "colour")
+        #expect(settled.code == 0 && settled.output == "settled\n", "\(settled.errors)")
+        let again = try ben.run("values", "conflicts", "ack", "colour", "--json")
+        #expect(again.code == 1)
+        #expect((again.json["error"] as? [String: Any])?["code"] as? String == "noConflict")
+        #expect(try ben.run("values", "conflicts").output == "no conflicts\n")
+        #expect(try room(ben)["conflicts"] as? Int == 0)
+        #expect(try !ben.run("status").output.contains("conflict"))
+        #expect(try ben.run("values", "get", "colour").output == "of \(authors[0])\n")
+    }
+
     @Test("a wrong code is refused without saying more, and the right one still works")
     func wrongCode() throws {
         let (anna, ben) = (try Home(), try Home())

@@ -440,6 +440,78 @@ struct NodeTests {
         #expect(open?.description.contains("chmod 600") == true)
     }
 
+    @Test("a split heals: both nodes tell one conflict, and settling it on one settles it on both")
+    func conflict() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let (anna, ben) = (try await stage.start("anna"), try await stage.start("ben"))
+        let hall = try await anna.createRoom(named: "hall")
+        let room = try await ben.join(hall)
+        let rooms = [hall, room]
+        for room in rooms { try await room.standingSession("room").join() }
+        try await hall.shared.values.set("colour", to: [0])
+        try await waitUntil { await room.shared.values["colour"] != nil }
+
+        await anna.cut([.port(ben.port)])
+        await ben.cut([.port(anna.port)])
+        for room in rooms {
+            try await waitUntil {
+                let view = await room.view
+                return view?.members.count == 1 && view?.isUsable == true
+            }
+        }
+        try await hall.shared.values.set("colour", to: [1])
+        try await room.shared.values.set("colour", to: [2])
+        try await hall.shared.values.set("of anna", to: [1])
+        try await room.shared.values.set("of ben", to: [2])
+        #expect(await hall.conflicts.isEmpty)
+        let updates = [await hall.updates(), await room.updates()]
+        await anna.heal()
+        await ben.heal()
+        for room in rooms { try await waitUntil { await !room.conflicts.isEmpty } }
+
+        let found = await hall.conflicts
+        #expect(await room.conflicts == found)
+        let conflict = try #require(found.first)
+        #expect(found.count == 1)
+        #expect(conflict.session == hall.shared.id)
+        #expect(conflict.subject == .value && conflict.key == "colour")
+        #expect(conflict.base == .bytes([0]))
+        #expect(
+            Set([conflict.kept.content, conflict.lost.first?.content]) == [
+                .bytes([1]), .bytes([2]),
+            ]
+        )
+        let authors = await hall.shared.participants.filter { conflict.authors.contains($0.id) }
+        #expect(Set(authors.map(\.node)) == [anna.id, ben.id])
+        for room in rooms {
+            let values = room.shared.values
+            #expect(await values["colour"].map { .bytes($0.bytes) } == conflict.kept.content)
+            #expect(await values["of anna"]?.bytes == [1])
+            #expect(await values["of ben"]?.bytes == [2])
+        }
+
+        try await room.acknowledge(conflict)
+        for room in rooms { try await waitUntil { await room.conflicts.isEmpty } }
+        let again = await #expect(throws: HuddleError.self) { try await hall.acknowledge(conflict) }
+        #expect(again?.kind == .noConflict)
+        await anna.stop()
+        await ben.stop()
+        for sequence in updates {
+            var all: [RoomUpdate] = []
+            for await update in sequence { all.append(update) }
+            let summary = all.lazy.compactMap { update in
+                if case .merged(let summary) = update { summary } else { nil }
+            }.first
+            #expect(summary?.conflicting == 1)
+            #expect((summary?.applied ?? 0) >= 1)
+            #expect(all.count { $0 == .conflictFound(conflict) } == 1)
+            let settled = RoomUpdate.conflictSettled(conflict.session, .value, key: "colour")
+            #expect(all.count { $0 == settled } == 1)
+            #expect(!all.contains { if case .writesDiscarded = $0 { true } else { false } })
+        }
+    }
+
     @Test("a node that stops ends every wait and every sequence")
     func stop() async throws {
         let stage = try Stage()

@@ -220,6 +220,72 @@ struct EngineTests {
         )
     }
 
+    @Test(
+        "a healed split: one conflict on both sides, the rest joined, one word settles it on both"
+    )
+    func conflict() throws {
+        let world = try room(4)
+        let session = try world.startSession(on: 0, joining: [0, 1, 2, 3])
+        func submit(_ index: Int, _ request: RequestID, _ command: RoomCommand) throws {
+            world.command(index, .submit(request, command, session: session, level: .majority))
+            try #require(world.run { world.result(index, request) != nil })
+        }
+        func states() -> [RoomState] { world.nodes.compactMap { $0.engine.room } }
+        func values(_ key: String) -> [ValueContent?] {
+            states().map { $0.session(session)?.values[key]?.content }
+        }
+        try submit(0, 60, .put(key: "colour", value: [0]))
+        try submit(0, 61, .add(key: "count", amount: 10))
+        world.passes = { from, to in (from < 2) == (to < 2) }
+        try #require(world.run { world.hasViews(of: 2) })
+        try submit(0, 62, .put(key: "colour", value: [1]))
+        try submit(2, 63, .put(key: "colour", value: [2]))
+        try submit(0, 64, .add(key: "count", amount: 1))
+        try submit(2, 65, .add(key: "count", amount: 2))
+        try submit(2, 66, .put(key: "alone 2", value: [2]))
+        try submit(0, 67, .put(key: "alone 0", value: [1]))
+        world.passes = { _, _ in true }
+        let isHealed = {
+            world.hasViews(of: 4) && states().allSatisfy { !$0.conflicts.conflicts.isEmpty }
+        }
+        try #require(world.run(until: isHealed))
+
+        let lists = states().map(\.conflicts.conflicts)
+        #expect(Set(lists).count == 1)
+        let found = try #require(lists.first?.first)
+        #expect(lists.first?.count == 1)
+        #expect(found.key == "colour" && found.subject == .value && found.session == session)
+        #expect(found.base == .bytes([0]))
+        #expect(found.lost.count == 1)
+        let contents = [found.kept.content, found.lost.first?.content]
+        #expect(Set(contents) == [.bytes([1]), .bytes([2])])
+        #expect(values("colour") == Array(repeating: found.kept.content, count: 4))
+        #expect(values("count") == Array(repeating: .counter(13), count: 4))
+        #expect(values("alone 0") == Array(repeating: .bytes([1]), count: 4))
+        #expect(values("alone 2") == Array(repeating: .bytes([2]), count: 4))
+        for index in world.nodes.indices {
+            let report = world.first(index) {
+                if case .merged(let report) = $0 { report } else { nil }
+            }
+            let outcomes = report?.commands.map(\.outcome)
+            #expect(outcomes?.count { $0 == .conflict } == 1, "node \(index)")
+            #expect(outcomes?.contains(.joined) == true, "node \(index)")
+            #expect(outcomes?.contains(.applied) == true, "node \(index)")
+            #expect(world.count(index, .conflictFound(found)) == 1)
+            #expect(
+                world.count(index) { if case .branchDiscarded = $0 { true } else { false } } == 0
+            )
+        }
+
+        try submit(3, 68, .acknowledgeConflict(.value, key: "colour"))
+        try #require(world.run { states().allSatisfy { $0.conflicts.conflicts.isEmpty } })
+        let settled = RoomEvent.conflictSettled(session, .value, key: "colour")
+        #expect(world.run { world.nodes.indices.allSatisfy { world.count($0, settled) == 1 } })
+        try submit(1, 69, .acknowledgeConflict(.value, key: "colour"))
+        #expect(world.result(1, 69) == .refused(.noSuchConflict))
+        #expect(values("colour") == Array(repeating: found.kept.content, count: 4))
+    }
+
     @Test("a split heals soon over a bad network, too", arguments: 1...5 as ClosedRange<UInt64>)
     func splitOverBadNetwork(seed: UInt64) throws {
         let world = try room(4, seed: seed, delay: .milliseconds(20), loss: 0.05)
@@ -339,6 +405,19 @@ extension EngineWorld {
         first(index) { event in
             guard case .completed(request, .success(let committed)) = event else { return nil }
             return committed.result
+        }
+    }
+
+    /// How often a node told this of its room.
+    func count(_ index: Int, _ event: RoomEvent) -> Int {
+        count(index) { if case .room(event) = $0 { true } else { false } }
+    }
+
+    /// Whether every node is in a usable view of `count` members.
+    func hasViews(of count: Int) -> Bool {
+        nodes.allSatisfy {
+            let view = $0.engine.status.view
+            return view?.members.count == count && view?.isUsable == true
         }
     }
 

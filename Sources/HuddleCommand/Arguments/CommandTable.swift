@@ -110,24 +110,36 @@ let commandTable: [CommandSpecification] = [
     ),
     CommandSpecification(
         name: "values",
-        operands: "get|set|list|delete|watch [KEY [VALUE]]",
+        operands: "get|set|list|delete|watch|conflicts [KEY [VALUE]]",
         summary: "the room's shared values, with compare-and-set",
         discussion: [
             "get KEY · set KEY VALUE · list · delete KEY · watch [KEY]. Every write has a revision; with "
                 + "--if-revision, --expect or --if-absent a write happens only if the value is still "
-                + "what you saw, otherwise the exit code is 1 and nothing changed."
+                + "what you saw, otherwise the exit code is 1 and nothing changed.",
+            "conflicts · conflicts ack [KEY]. After a split that healed, the list shows what both sides had "
+                + "changed and no rule could join: the value that was kept, the one that was lost, who wrote "
+                + "them. 'ack' settles one of them for everybody and leaves the value as it is.",
         ],
         examples: [
             "huddle values set colour red",
             "huddle values set colour blue --expect red",
+            "huddle values conflicts ack colour",
         ],
         operandCount: 1...3,
-        verbs: ["get", "set", "list", "delete", "watch"],
+        verbs: ["get", "set", "list", "delete", "watch", "conflicts"],
         options: [
             .value("--if-revision", "REVISION", "only if the value has this revision"),
             .value("--expect", "VALUE", "only if the value is this one"),
             .flag("--if-absent", "only if there is no such value yet"),
-            .flag("--local", "get and list: this node's own state, without asking the leader"),
+            .value(
+                "--about",
+                "SUBJECT",
+                "conflicts ack: value (default), activity, ending or session"
+            ),
+            .flag(
+                "--local",
+                "get, list, conflicts: this node's own state, without asking the leader"
+            ),
             .value("--session", "NAME", "values of another session (default: room)"),
             jsonOption,
         ],

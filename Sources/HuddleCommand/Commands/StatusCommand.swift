@@ -39,7 +39,10 @@ enum StatusCommand {
         var head = "\(label("room"))\(Style.bold(room.shown("name")))  "
         head += "\(members.count) \(members.count == 1 ? "member" : "members")  "
         head += "view \(room.shown("epoch"))"
-        if room["isPrimary"]?.flag == false { head += "  \(Style.yellow("not the primary side"))" }
+        if let isPrimary = room["isPrimary"]?.flag {
+            head += "  "
+            head += isPrimary ? Style.dim("primary") : Style.yellow("not the primary side")
+        }
         lines.append(head)
         for member in members { lines.append("        " + line(member)) }
         for session in status["sessions"]?.elements ?? [] {
@@ -57,6 +60,12 @@ enum StatusCommand {
         if !invites.isEmpty {
             let slots = invites.map { $0.text ?? "-" }.joined(separator: ", ")
             lines.append("\(label("open"))invitation \(slots)")
+        }
+        if let count = room["conflicts"]?.whole, count > 0 {
+            let things = count == 1 ? "1 conflict" : "\(count) conflicts"
+            lines.append(
+                "\(label("open"))\(Style.yellow(things)) of a healed split: 'huddle values conflicts'"
+            )
         }
         return (lines + faults(status)).joined(separator: "\n")
     }

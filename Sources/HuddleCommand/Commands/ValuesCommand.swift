@@ -6,6 +6,10 @@ enum ValuesCommand {
     static func run(_ invocation: Invocation) async throws(Failure) -> Int32 {
         let words = invocation.operands
         let verb = words[0]
+        guard verb != "conflicts" else { return try conflicts(invocation) }
+        guard !invocation.has("--about") else {
+            throw .usage("--about has no meaning for 'values \(verb)'", command: "values")
+        }
         let needs = ["get": 2...2, "set": 3...3, "list": 1...1, "delete": 2...2, "watch": 1...2]
         guard let count = needs[verb], count.contains(words.count) else {
             let forms = [

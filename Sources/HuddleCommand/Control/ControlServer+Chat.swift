@@ -190,6 +190,13 @@ extension ControlServer {
                 ]
                 publish("invites", ControlMessage.event("inviteBurned", members))
             case .view(let view): await publishView(view)
+            case .merged(let summary):
+                publish("room", ControlMessage.event("merged", describe(summary)))
+            case .conflictFound(let conflict):
+                publish("room", ControlMessage.event("conflict", await describe(conflict)))
+            case .conflictSettled(let session, let subject, let key):
+                let members = describe(session, subject, key)
+                publish("room", ControlMessage.event("settled", members))
             case .left:
                 // What was said there stays there.
                 chat = ChatRoom()

@@ -25,6 +25,8 @@ extension ControlServer {
         case "values.list": try await listValues(request)
         case "values.set": try await setValue(request)
         case "values.delete": try await deleteValue(request)
+        case "values.conflicts": try await listConflicts(request)
+        case "values.acknowledge": try await acknowledgeConflict(request)
         case "session.start": try await startSession(request)
         case "session.join": try await joinSession(request)
         case "session.leave": try await leaveSession(request)

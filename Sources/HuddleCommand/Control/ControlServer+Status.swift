@@ -69,6 +69,7 @@ extension ControlServer {
             "leader": leader.map { .string($0.fingerprint) } ?? .null,
             "isPrimary": view.map { .bool($0.isPrimary) },
             "isUsable": view.map { .bool($0.isUsable) },
+            "conflicts": .count(await room.conflicts.count),
             "viewSize": view.map { .count($0.members.count) },
             "applied": status.applied.map { .string($0.description) },
             "state": await node.stateDigest.map { .string(hexadecimal($0.bytes)) },
