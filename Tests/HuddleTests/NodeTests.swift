@@ -313,7 +313,8 @@ struct NodeTests {
         let second = try await stage.start("ben")
         let room = try #require(try await second.resumeRoom())
         #expect(await room.view?.members.count == 2)
-        #expect(await second.members.map(\.name) == ["anna", "ben"])
+        // The new process tells its name once it is in.
+        try await waitUntil { await second.members.map(\.name) == ["anna", "ben"] }
         await second.stop()
         await anna.stop()
     }
