@@ -115,11 +115,20 @@ extension ConsensusCore {
         let isOutpromised =
             leading?.progress.values.contains { $0.promised > view.epoch } ?? false
         let wantsChange =
-            leading?.leaving.isEmpty == false || leading?.expelled.isEmpty == false
+            isStuck || leading?.leaving.isEmpty == false || leading?.expelled.isEmpty == false
             || (leading?.changeAt.map { now >= $0 } ?? false)
         guard !suspects.isEmpty || hasPromisedAway || isOutpromised || wantsChange else { return }
         guard !suspects.isEmpty || mayChangeView else { return }
         changeView(without: suspects)
+    }
+
+    /// Whether my view cannot commit any more: all have installed it, but it is primary by the promise
+    /// of one who leaves and never did.
+    private var isStuck: Bool {
+        guard let leading, !isViewCommitted, now - leading.startedAt > .seconds(1) else {
+            return false
+        }
+        return leading.progress.values.allSatisfy(\.isInstalled)
     }
 
     /// At most four views a second of my own making, but for suspicions.

@@ -196,13 +196,14 @@ extension ConsensusCore {
     /// Sends entries: a few in a datagram, many over the reliable lane.
     mutating func sendEntries(from: UInt64, through last: UInt64, to process: ProcessID) {
         guard from <= last, let previousHash = log.hash(at: from - 1) else { return }
-        // Requests that a slow link delivers in a heap are one request.
-        if let link = links[process.tag], link.servedFrom == from,
-            now - link.servedAt < .milliseconds(30)
-        {
-            return
+        // Who asks for the same again may have what was sent on its way, on a lane that loses nothing:
+        // each repetition waits twice as long, up to 2 s.
+        if let link = links[process.tag], link.servedFrom == from {
+            let pause = Duration.milliseconds(30) * (1 << min(link.servedTimes, 6))
+            guard now - link.servedAt >= pause else { return }
         }
         links.update(process.tag) {
+            $0.servedTimes = $0.servedFrom == from ? $0.servedTimes + 1 : 0
             $0.servedFrom = from
             $0.servedAt = now
         }

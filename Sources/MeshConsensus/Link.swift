@@ -25,8 +25,9 @@ struct Link: Sendable {
     var nextProbe: Instant
     var nextBeacon: Instant
     var upSince: Instant
-    /// From where it was sent entries last, and when.
+    /// From where it was sent entries last, how often again, and when.
     var servedFrom: UInt64 = 0
+    var servedTimes = 0
     var servedAt: Instant
     /// When a beacon was last sent as an answer.
     var answeredAt: Instant
