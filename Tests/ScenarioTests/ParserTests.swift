@@ -22,7 +22,7 @@ import Testing
         Wrong(
             line: "A invent",
             answer: "expected a verb: create, join, leave, kick, put, add, cas, read, start, end, "
-                + "take, give, found `invent`"
+                + "take, give, ack, found `invent`"
         ),
         Wrong(line: "A put k", answer: "expected a value, found the end of the line"),
         Wrong(
@@ -52,6 +52,24 @@ import Testing
             line: "never view-change in 9s..5s",
             answer: "expected a range such as 5s..65s, found `9s..5s`"
         ),
+        Wrong(
+            line: "expect all merge loser C",
+            answer: "expected an epoch such as 2@A, found `C`"
+        ),
+        Wrong(
+            line: "expect all outcome 3@A joined",
+            answer: "expected a position such as 2@A:7, found `3@A`"
+        ),
+        Wrong(
+            line: "expect all outcome 3@A:1 lost",
+            answer: "expected applied, joined, superseded, conflict or duplicate, found `lost`"
+        ),
+        Wrong(
+            line: "expect all conflict s/k kept 1",
+            answer: "expected `lost VALUE`, found the end of the line"
+        ),
+        Wrong(line: "expect all conflicts 2", answer: "expected `none`, found `2`"),
+        Wrong(line: "A ack", answer: "expected a key, found the end of the line"),
         Wrong(line: "cut A B", answer: "expected nothing more, found `B`"),
         Wrong(
             line: "cut A->C",
@@ -105,6 +123,31 @@ import Testing
         let text = Self.story.replacing("role left", with: "role member")
         let failure = try #require(try Scenario(parsing: text).run().failure)
         #expect(failure.line == 4)
+    }
+
+    static let wrongMerges = [
+        Wrong(line: "merge loser 4@A", answer: "A was told of 1 merges: winner 3@A loser 3@B"),
+        Wrong(line: "outcome 3@B:4 conflict", answer: "A was told applied of 3@B:4"),
+        Wrong(line: "outcome 9@B:4 applied", answer: "A was told nothing of 9@B:4"),
+        Wrong(line: "conflicts none", answer: "A there are no sessions"),
+    ]
+
+    @Test("what was told of a merge stands in the answer to a wrong fact", arguments: wrongMerges)
+    func merges(wrong: Wrong) throws {
+        let text = """
+            scenario t
+            seed 3  nodes A B  link * delay 2ms
+            at 0ms A create -> ok; B join via A -> ok
+            at 1s cut A | B
+               expect B view members B usable within 2s
+               A put a 1 -> ok; B put b 1 -> ok
+            at 4s heal
+               expect all value a 1, b 1 within 4s
+               expect all \(wrong.line)
+            """
+        let failure = try #require(try Scenario(parsing: text).run().failure)
+        #expect(failure.line == 9)
+        #expect(failure.reason.contains(wrong.answer), "\(failure)")
     }
 
     @Test("the transcript stands below ---- and is compared with what is told")

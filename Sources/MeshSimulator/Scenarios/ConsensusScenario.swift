@@ -57,7 +57,8 @@ final class ConsensusScenario: ScenarioRun<ConsensusProcess> {
         case .read(let key, let isLocal):
             reads[request] = key
             command = .read(request: request, isLocal ? .local : .linearizable)
-        case .startSession, .joinSession, .leaveSession, .endSession, .takeLead, .giveLead:
+        case .startSession, .joinSession, .leaveSession, .endSession, .takeLead, .giveLead,
+            .acknowledgeConflict:
             throw failure("there are no sessions on this layer: write `layer engine`")
         }
         try take(world.perform(command, on: index))

@@ -53,6 +53,14 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
         case .read(let key, let isLocal):
             reads[request] = key
             command = .read(request, isLocal ? .local : .linearizable)
+        case .acknowledgeConflict(let key):
+            let (session, key) = try split(key)
+            command = submit(
+                request,
+                .acknowledgeConflict(.value, key: key),
+                session,
+                Scenario.Demands()
+            )
         default: command = try sessionCommand(verb, request)
         }
         try take(world.perform(command, on: index))
@@ -192,7 +200,11 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
         guard let (session, key) = try? split(key),  // the statement said so already
             let value = process.room?.session(session)?.values[key]
         else { return nil }
-        switch value.content {
+        return text(value.content)
+    }
+
+    private func text(_ content: ValueContent) -> String {
+        switch content {
         case .bytes(let bytes): return String(decoding: bytes, as: UTF8.self)
         case .counter(let number): return "\(number)"
         case .set(let elements):
@@ -210,6 +222,12 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
         case .away(let name, let wanted):
             participants(name, process) { !$0.isPresent } == wanted.sorted()
         case .lead(let name, let wanted): lead(name, process) == wanted
+        case .conflict(let key, let kept, let lost):
+            conflict(key, process).map { conflict in
+                conflict.kept.content.map(text) == kept
+                    && conflict.lost.contains { $0.content.map(text) == lost }
+            } ?? false
+        case .noConflicts: process.room?.conflicts.conflicts.isEmpty ?? false
         default: false
         }
     }
@@ -223,8 +241,21 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
             let away = participants(name, process) { !$0.isPresent }.joined(separator: ",")
             return
                 "has participants \(all), away [\(away)], lead \(lead(name, process) ?? "nobody")"
+        case .conflict, .noConflicts:
+            let list = process.room?.conflicts.conflicts.map { conflict in
+                let lost = conflict.lost.map { $0.content.map(text) ?? "none" }
+                return "\(conflict.subject) \(conflict.key) "
+                    + "kept \(conflict.kept.content.map(text) ?? "none") "
+                    + "lost \(lost.joined(separator: ", "))"
+            }
+            return "has the conflicts [\((list ?? []).joined(separator: "; "))]"
         default: return "?"
         }
+    }
+
+    private func conflict(_ key: String, _ process: EngineProcess) -> Conflict? {
+        guard let (session, key) = try? split(key) else { return nil }  // no key of this layer
+        return process.room?.conflicts.conflict(session, .value, key)
     }
 
     private func participants(

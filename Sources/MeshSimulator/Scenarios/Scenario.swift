@@ -84,6 +84,8 @@ extension Scenario {
         case endSession(String, Demands)
         case takeLead(String)
         case giveLead(String, to: String)
+        /// The conflict about a value is seen.
+        case acknowledgeConflict(key: String)
     }
 
     /// When a command counts as done.
@@ -181,7 +183,7 @@ extension Scenario.Verb {
             )
         case .read(let key, let isLocal): return .read(key: numbered(key), isLocal: isLocal)
         case .create, .join, .leave, .kick, .startSession, .joinSession, .leaveSession,
-            .endSession, .takeLead, .giveLead:
+            .endSession, .takeLead, .giveLead, .acknowledgeConflict:
             return self
         }
     }

@@ -34,6 +34,14 @@ extension Scenario {
         case answer(label: String, AnswerPattern)
         /// Something was told to the application since the last `at` or, for `never`, from then on.
         case event(String)
+        /// The node was told of such a merge, since the last `at` or, for `never`, from then on.
+        case merge(MergePattern)
+        /// What the node was told last of the command at this position of a branch that lost.
+        case outcome(String, MergeOutcome)
+        /// A value on which two branches disagreed, not yet acknowledged; `nil`: it was absent.
+        case conflict(key: String, kept: String?, lost: String?)
+        /// Nothing is left to acknowledge.
+        case noConflicts
         case session(String, isThere: Bool)
         case participants(session: String, [String], lead: String?)
         case away(session: String, [String])
@@ -49,6 +57,15 @@ extension Scenario {
         var leader: String?
         var isPrimary: Bool?
         var isUsable: Bool?
+    }
+
+    /// What a merge must be like; `nil` where it does not matter.
+    struct MergePattern: Hashable, Sendable {
+        /// `counter@leader`.
+        var winner: String?
+        var loser: String?
+        /// `counter@leader:index`, or `none` if the branches share nothing that is known.
+        var fork: String?
     }
 
     /// How a command must be answered.

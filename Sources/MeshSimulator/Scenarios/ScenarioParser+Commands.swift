@@ -61,7 +61,8 @@ extension ScenarioParser {
         }
         if let verb = try sessionVerb(&words) { return verb }
         throw words.expected(
-            "a verb: create, join, leave, kick, put, add, cas, read, start, end, take, give"
+            "a verb: create, join, leave, kick, put, add, cas, read, start, end, take, give, "
+                + "ack"
         )
     }
 
@@ -87,6 +88,7 @@ extension ScenarioParser {
             return .endSession(session, try demands(&words))
         }
         if words.take("take") { return .takeLead(try words.next("a session")) }
+        if words.take("ack") { return .acknowledgeConflict(key: try words.next("a key")) }
         if words.take("give") {
             let session = try words.next("a session")
             guard words.take("to") else { throw words.expected("`to PROCESS`") }

@@ -5,7 +5,9 @@ import MeshWire
 extension ScenarioParser {
     static let factWords = [
         "view", "view-change", "views", "counter", "leader", "role", "value", "same-hash",
-        "primaries", "count", "answer", "event", "session", "participants", "away", "lead",
+        "primaries", "count", "answer", "event", "merge", "outcome", "conflict", "conflicts",
+        "session",
+        "participants", "away", "lead",
     ]
 
     /// Facts with `, ` between them; one that begins with no fact word goes on with the last.
@@ -98,8 +100,62 @@ extension ScenarioParser {
             let label = try words.next("a label")
             return .answer(label: label, try answer(&words, isFact: true))
         case "event": return .event(try words.next("an event"))
+        case "merge", "outcome", "conflict", "conflicts": return try mergeFact(head, &words)
         default: return try sessionFact(head, &words)
         }
+    }
+
+    private func mergeFact(
+        _ head: String,
+        _ words: inout ScenarioWords
+    ) throws(ScenarioSyntaxError) -> Scenario.Fact {
+        switch head {
+        case "merge":
+            var pattern = Scenario.MergePattern()
+            if words.take("winner") { pattern.winner = try epoch(&words) }
+            if words.take("loser") { pattern.loser = try epoch(&words) }
+            if words.take("fork") {
+                pattern.fork = words.take("none") ? "none" : try position(&words)
+            }
+            return .merge(pattern)
+        case "outcome":
+            let position = try position(&words)
+            guard let outcome = MergeOutcome.allCases.first(where: { "\($0)" == words.first })
+            else {
+                throw words.expected("applied, joined, superseded, conflict or duplicate")
+            }
+            _ = try words.next("an outcome")
+            return .outcome(position, outcome)
+        case "conflict":
+            let key = try words.next("a key")
+            guard words.take("kept") else { throw words.expected("`kept VALUE`") }
+            let kept = try words.next("a value or none")
+            guard words.take("lost") else { throw words.expected("`lost VALUE`") }
+            let lost = try words.next("a value or none")
+            return .conflict(
+                key: key,
+                kept: kept == "none" ? nil : kept,
+                lost: lost == "none" ? nil : lost
+            )
+        default:
+            guard words.take("none") else { throw words.expected("`none`") }
+            return .noConflicts
+        }
+    }
+
+    private func epoch(_ words: inout ScenarioWords) throws(ScenarioSyntaxError) -> String {
+        guard let word = words.first, isEpoch(word) else {
+            throw words.expected("an epoch such as 2@A")
+        }
+        return try words.next("an epoch")
+    }
+
+    private func position(_ words: inout ScenarioWords) throws(ScenarioSyntaxError) -> String {
+        let parts = words.first?.split(separator: ":", omittingEmptySubsequences: false) ?? []
+        guard parts.count == 2, isEpoch(String(parts[0])), UInt64(parts[1]) != nil else {
+            throw words.expected("a position such as 2@A:7")
+        }
+        return try words.next("a position")
     }
 
     private func sessionFact(

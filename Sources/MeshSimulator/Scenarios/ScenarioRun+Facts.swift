@@ -56,6 +56,9 @@ extension ScenarioRun {
             return comparison.holds(installed(index, since: other ?? since))
         case .event(let event):
             return told[index].reversed().prefix { $0.time > since }.contains { $0.event == event }
+        case .merge(let pattern):
+            return merges[index].contains { $0.time > since && matches($0.report, pattern) }
+        case .outcome(let position, let outcome): return self.outcome(position, index) == outcome
         case .count(ScenarioCounters.discarded, let comparison):
             return comparison.holds(discarded[index])
         default: break
@@ -98,6 +101,26 @@ extension ScenarioRun {
         }
         if let isUsable = pattern.isUsable, process?.isUsable != isUsable { return false }
         return true
+    }
+
+    private func matches(_ report: MergeReport, _ pattern: Scenario.MergePattern) -> Bool {
+        (pattern.winner ?? text(report.winner)) == text(report.winner)
+            && (pattern.loser ?? text(report.loser)) == text(report.loser)
+            && (pattern.fork ?? fork(of: report)) == fork(of: report)
+    }
+
+    private func fork(of report: MergeReport) -> String {
+        report.fork == .zero ? "none" : text(report.fork)
+    }
+
+    /// What the node was told last of a command.
+    private func outcome(_ position: String, _ index: Int) -> MergeOutcome? {
+        for merge in merges[index].reversed() {
+            for command in merge.report.commands where text(command.position) == position {
+                return command.outcome
+            }
+        }
+        return nil
     }
 
     private func hashes(_ who: Scenario.Who) -> Set<[UInt8]> {
@@ -164,6 +187,15 @@ extension ScenarioRun {
         case .event:
             let list = told[index].filter { $0.time > since }.map(\.event)
             return "was told [\(list.joined(separator: ", "))]"
+        case .merge:
+            let list = merges[index].filter { $0.time > since }.map { merge in
+                "winner \(text(merge.report.winner)) loser \(text(merge.report.loser)) "
+                    + "fork \(fork(of: merge.report))"
+            }
+            return "was told of \(list.count) merges: \(list.joined(separator: ", "))"
+        case .outcome(let position, _):
+            let found = outcome(position, index).map { "\($0)" } ?? "nothing"
+            return "was told \(found) of \(position)"
         default: return seen(fact, of: process)
         }
     }
@@ -188,11 +220,12 @@ extension ScenarioRun {
     func tell(_ report: MergeReport, to node: Int) {
         note(
             node,
-            "merged \(text(report.loser)) into \(text(report.winner)), fork \(text(report.fork))"
+            "merged \(text(report.loser)) into \(text(report.winner)), fork \(fork(of: report))"
         )
         for command in report.commands {
             note(node, "outcome \(text(command.position)) \(command.outcome)")
         }
+        merges[node].append((world.time, report))
         told[node].append((world.time, "merged"))
     }
 }

@@ -36,6 +36,8 @@ package class ScenarioRun<Process: ScenarioProcess> {
     var views: [[(time: Instant, view: View)]]
     var told: [[(time: Instant, event: String)]]
     var discarded: [UInt64]
+    /// The merges that each node was told of.
+    var merges: [[(time: Instant, report: MergeReport)]]
     var answers: [UInt64: Answer] = [:]
     var labels: [String: [UInt64]] = [:]
     /// The time of the last `at`: what happened counts from here.
@@ -64,6 +66,7 @@ package class ScenarioRun<Process: ScenarioProcess> {
         views = Array(repeating: [], count: scenario.nodes.count)
         told = Array(repeating: [], count: scenario.nodes.count)
         discarded = Array(repeating: 0, count: scenario.nodes.count)
+        merges = Array(repeating: [], count: scenario.nodes.count)
         world.trace.observer = observer
     }
 
