@@ -249,7 +249,8 @@ extension ValueError: CustomStringConvertible {
     /// One sentence that a user can act on, with no stop.
     public var description: String {
         switch self {
-        case .conflict(let current?): "the value was changed meanwhile; its revision is \(current)"
+        case .conflict(let current?):
+            "the value is not the expected one; its revision is \(current)"
         case .conflict(nil): "there is no such value"
         case .tooLarge(let limit): "too long: the limit is \(limit) bytes"
         case .full(let limit): "the session's values are full: the limit is \(limit)"

@@ -27,6 +27,9 @@ struct ExitCodeTests {
             code: 2,
             says: "no revision"
         ),
+        Row(words: ["values", "set", "", "v"], code: 2, says: "1 to 256 bytes"),
+        Row(words: ["values", "set", "k", "-v"], code: 2, says: "stands behind '--'"),
+        Row(words: ["values", "set", "k", "-3.5"], code: 4, says: "no node is running"),
         Row(words: ["fault", "set"], code: 2, says: "loss 5% delay 20ms"),
         Row(words: ["fault", "clear", "now"], code: 2, says: "takes nothing more"),
         Row(words: ["up", "--port", "70000"], code: 2, says: "from 0 to 65535"),

@@ -64,8 +64,7 @@ extension Invocation {
                 invocation.operands += rest
                 break
             }
-            guard word.hasPrefix("-"), word.count > 1, !word.dropFirst().allSatisfy(\.isNumber)
-            else {
+            guard word.hasPrefix("-"), word.count > 1, Double(word) == nil else {
                 invocation.operands.append(word)
                 continue
             }
@@ -83,7 +82,9 @@ extension Invocation {
             let known = command.allOptions.filter { !$0.isHidden }.map(\.name)
             throw .usage(
                 "'huddle \(command.name)' has no option '\(name)'",
-                hint: suggestion(for: name, among: known).map { "did you mean '\($0)'?" },
+                hint: suggestion(for: name, among: known).map { "did you mean '\($0)'?" }
+                    ?? (command.operandCount.upperBound > 0
+                        ? "what begins with a hyphen and is no option stands behind '--'" : nil),
                 command: command.name
             )
         }

@@ -1,4 +1,5 @@
 import Huddle
+import MeshWire
 
 /// `huddle values`: the room's shared values.
 enum ValuesCommand {
@@ -17,6 +18,9 @@ enum ValuesCommand {
                 "watch": "watch [KEY]",
             ]
             throw .usage("it is 'huddle values \(forms[verb] ?? verb)'", command: "values")
+        }
+        if words.count > 1, !(1...Limits.keyBytes).contains(words[1].utf8.count) {
+            throw .usage("a key has 1 to \(Limits.keyBytes) bytes", command: "values")
         }
         var members: [JSON.Member] = [.text("session", invocation.value("--session") ?? "room")]
         if words.count > 1 { members.append(.text("key", words[1])) }
