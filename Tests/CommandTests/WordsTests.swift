@@ -68,6 +68,18 @@ struct WordsTests {
         #expect(real.output == "deleted\n")
     }
 
+    @Test("'fault' refuses the node itself, and names a link that a rule spares")
+    func faults() throws {
+        let home = try Home()
+        defer { home.remove() }
+        try up(home, "--room", "hall", "--name", "anna")
+        let own = try home.run("fault", "set", "--cut", "anna")
+        #expect(own.code == 2)
+        #expect(own.errors.contains("this node itself"), "\(own.errors)")
+        let spared = try home.run("fault", "set", "loss 0%", "--to", "9")
+        #expect(spared.output.contains("to port 9: no fault\n"), "\(spared.output)")
+    }
+
     @Test("'down' promises a room only where one is stored")
     func down() throws {
         let home = try Home()

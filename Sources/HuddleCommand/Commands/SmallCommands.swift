@@ -91,9 +91,15 @@ enum FaultCommand {
         }
         var lines: [String] = []
         if !conditions.isEmpty { lines.append("every link: \(conditions)") }
-        for rule in rules { lines.append("to \(rule.shown("to")): \(rule.shown("conditions"))") }
+        for rule in rules { lines.append("to \(rule.shown("to")): \(conditionsText(rule))") }
         for cut in cuts { lines.append("cut off: \(cut)") }
         lines.append(Style.dim("'huddle fault clear' heals everything"))
         return lines.joined(separator: "\n")
+    }
+
+    /// The conditions of a rule for one peer; a rule can also say that this link has none.
+    static func conditionsText(_ rule: JSON) -> String {
+        let text = rule.shown("conditions")
+        return text.isEmpty ? "no fault" : text
     }
 }

@@ -87,7 +87,7 @@ enum StatusCommand {
         var parts: [String] = []
         if let text = faults["conditions"]?.text, !text.isEmpty { parts.append(text) }
         for rule in faults["rules"]?.elements ?? [] {
-            parts.append("\(rule.shown("conditions")) to \(rule.shown("to"))")
+            parts.append("\(FaultCommand.conditionsText(rule)) to \(rule.shown("to"))")
         }
         let cuts = (faults["cuts"]?.elements ?? []).compactMap(\.text)
         if !cuts.isEmpty { parts.append("cut off: \(cuts.joined(separator: ", "))") }

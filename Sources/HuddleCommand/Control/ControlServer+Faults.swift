@@ -72,6 +72,14 @@ extension ControlServer {
                         exit: 2
                     )
                 }
+                guard !named[0].isLocal else {
+                    throw ControlFailure(
+                        "noPeer",
+                        "'\(text)' is this node itself, and a fault is between two nodes",
+                        hint: "'huddle peers' lists the others",
+                        exit: 2
+                    )
+                }
                 peers.append(.node(named[0].node))
             }
         }
