@@ -212,6 +212,6 @@ extension HuddleError {
     package static let noRoom = HuddleError(
         .noRoom,
         "this node is in no room",
-        hint: "'huddle join CODE' enters one, 'huddle up --room NAME' makes one"
+        hint: "'huddle join CODE' enters one; 'huddle down' and 'huddle up --room NAME' make one"
     )
 }

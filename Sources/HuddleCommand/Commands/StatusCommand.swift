@@ -23,7 +23,7 @@ enum StatusCommand {
         ]
         guard let room = status["room"], room != .null else {
             lines.append(
-                "\(label("room"))in none: 'huddle join CODE', or 'huddle up --room NAME'"
+                "\(label("room"))in none: 'huddle join CODE', or 'huddle down' and 'huddle up --room NAME'"
             )
             return (lines + faults(status)).joined(separator: "\n")
         }
