@@ -80,6 +80,25 @@ struct WordsTests {
         #expect(spared.output.contains("to port 9: no fault\n"), "\(spared.output)")
     }
 
+    @Test("a chat line does not wait long for a member that is away")
+    func chatWithoutOne() throws {
+        let (home, other) = (try Home(), try Home())
+        defer {
+            home.remove()
+            other.remove()
+        }
+        let port = try #require(try up(home, "--room", "hall").json["port"] as? Int)
+        try up(other, "--no-room", "--name", "ben")
+        let code = try #require(try home.run("invite", "--json").json["code"] as? String)
+        try #require(try other.run("join", code, "--at", "127.0.0.1:\(port)").code == 0)
+        #expect(try home.run("chat", "hello").output == "delivered to ben\n")
+        try #require(try other.run("fault", "set", "down").code == 0)
+        try waitUntil { try home.run("status").output.contains("away") }
+        let start = ContinuousClock.now
+        #expect(try home.run("chat", "hello?").output == "not to ben\n")
+        #expect(ContinuousClock.now - start < .seconds(20))
+    }
+
     @Test("'down' promises a room only where one is stored")
     func down() throws {
         let home = try Home()

@@ -100,7 +100,8 @@ let commandTable: [CommandSpecification] = [
         operands: "[TEXT]",
         summary: "say something to the room, or talk",
         discussion: [
-            "With TEXT it sends that and ends. Without, it shows what is said as it comes and sends "
+            "With TEXT it sends that, says who got it and ends; it waits 30 s for an answer at most, "
+                + "5 s where somebody is away. Without, it shows what is said as it comes and sends "
                 + "every line you type, until Ctrl-D or Ctrl-C."
         ],
         examples: ["huddle chat 'dinner is ready'"],

@@ -79,9 +79,11 @@ extension ControlServer {
         let line = chatLine(node.configuration.displayName, text, isLocal: true)
         chat.keep(line)
         publish("chat", line)
+        // Who is away seldom comes back while somebody waits for the prompt.
+        let patience: Duration = others.allSatisfy(\.isPresent) ? .seconds(30) : .seconds(5)
         var missed: Set<ParticipantID> = []
         do {
-            try await session.send(Array(text.utf8), on: "text", deadline: .seconds(30))
+            try await session.send(Array(text.utf8), on: "text", deadline: patience)
         } catch {
             switch error {
             case .notDelivered(let failures): missed = Set(failures.keys)
