@@ -76,7 +76,7 @@ let commandTable: [CommandSpecification] = [
         ],
         operandCount: 0...1,
         options: [
-            .value("--at", "ADDRESS", "ask this address instead of looking around"),
+            .value("--at", "ADDRESS", "ask this address too, besides looking around"),
             .value("--link-file", "FILE", "read the link or code from a file"),
             .value("--link-fd", "N", "read the link or code from an open descriptor"),
             jsonOption,
