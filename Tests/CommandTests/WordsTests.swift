@@ -99,6 +99,16 @@ struct WordsTests {
         #expect(ContinuousClock.now - start < .seconds(20))
     }
 
+    @Test("'up --detach' names the folder that cannot hold its log")
+    func noFolder() throws {
+        let home = try Home()
+        defer { home.remove() }
+        try Data().write(to: URL(fileURLWithPath: "\(home.folder)/state"))
+        let outcome = try home.run("up", "--detach", "--loopback")
+        #expect(outcome.code == 2)
+        #expect(outcome.errors.contains("in \(state(home)): Not a directory"), "\(outcome.errors)")
+    }
+
     @Test("'down' promises a room only where one is stored")
     func down() throws {
         let home = try Home()

@@ -13,6 +13,13 @@ enum Detached {
         }
         let places = try ControlSocketPath.places()
         makeDirectories(places.state)
+        if let reason = whyNotWritable(places.state) {
+            throw Failure(
+                "file",
+                "the node's log cannot be kept in \(places.state): \(reason)",
+                exit: ExitCode.usage
+            )
+        }
         let (reading, writing) = try makePipe()
         defer { close(reading) }
         let child: ChildProcess

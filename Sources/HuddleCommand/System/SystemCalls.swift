@@ -64,6 +64,11 @@ func makeDirectories(_ path: String) {
     }
 }
 
+/// Why no file can be made in the directory, in the system's words; `nil` if one can.
+func whyNotWritable(_ directory: String) -> String? {
+    unsafe access(directory, W_OK | X_OK) == 0 ? nil : systemMessage(errno)
+}
+
 /// A new directory of mode 0700 below `folder`, its name beginning with `prefix`.
 func makeTemporaryDirectory(in folder: String, prefix: String) throws(Failure) -> String {
     var template = Array("\(folder)/\(prefix)XXXXXX".utf8CString)
