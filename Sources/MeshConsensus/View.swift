@@ -34,7 +34,7 @@ package struct PrimaryConfiguration: Hashable, Sendable {
     /// Whether the view is known to have committed.
     package var isCommitted: Bool
 
-    /// What a resumed room knows of its past: that there was one. Nobody outweighs it.
+    /// What a resumed room knows of its past, that there was one; nobody outweighs it.
     static let unknown = Self(epoch: .zero, tags: [0], isCommitted: true)
 
     /// Whether `tags` weigh more than half of the configuration.
