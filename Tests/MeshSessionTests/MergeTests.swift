@@ -261,6 +261,34 @@ import Testing
         #expect(room.conflicts.conflicts.map(\.subject) == [.activity])
     }
 
+    @Test("a merge whose conflicts are large stays small enough to be sent, and counts the rest")
+    func largeConflicts() throws {
+        var split = Split { bench in
+            for key in 0..<60 {
+                bench.apply(.put(key: "\(key)", value: Array(repeating: 0, count: 16_000)))
+            }
+        }
+        for key in 0..<60 {
+            split.winner.apply(.put(key: "\(key)", value: Array(repeating: 1, count: 16_000)))
+            let lost = RoomCommand.put(key: "\(key)", value: Array(repeating: 2, count: 16_000))
+            split.loser.apply(lost, by: Bench.c)
+        }
+        let room = split.winner.room
+        let plan = room.plan(
+            LosingBranch(
+                base: split.base.room,
+                state: split.loser.room,
+                members: [Bench.c],
+                buried: [],
+                commands: []
+            )
+        )
+        #expect(plan.patch.count <= SessionLimits.conflictBytes + 4096)
+        let merged = try split.merge().room
+        #expect(merged.conflicts.conflicts.count + Int(merged.conflicts.unlisted) == 60)
+        #expect(merged.conflicts.unlisted > 0)
+    }
+
     @Test("conflicts keep at most four lost words of one key and 1,024 keys, and count the rest")
     func bounds() throws {
         var list = ConflictList()

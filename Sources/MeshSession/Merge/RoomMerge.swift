@@ -356,11 +356,14 @@ struct RoomMerge {
                 .init(session: conflict.session, subject: conflict.subject, key: conflict.key)
             )
         }
-        if patch.conflicts.count > SessionLimits.conflicts {
-            let over = patch.conflicts.count - SessionLimits.conflicts
-            patch.unlisted = UInt32(over)
-            patch.conflicts.removeLast(over)
+        // What the list has no room for must not make the merge entry too long to be sent either.
+        var bytes = 0
+        let fitting = patch.conflicts.prefix(SessionLimits.conflicts).prefix { conflict in
+            bytes += conflict.byteCount
+            return bytes <= SessionLimits.conflictBytes
         }
+        patch.unlisted = UInt32(patch.conflicts.count - fitting.count)
+        patch.conflicts = Array(fitting)
         patch.unlisted &+=
             theirs.conflicts.unlisted
             &- min(
