@@ -11,7 +11,7 @@ enum SimCommand {
                huddle sim --replay SEED [--nodes N] [--time T] [--layer LAYER]
                huddle sim --script FILE
                huddle sim --explore [--nodes 2|3] [--depth N] [--states N]
-               huddle sim --figures [--layer LAYER] [--json]
+               huddle sim --figures [--nodes N] [--trials T] [--json]
                huddle sim --scenario FILE
 
           --seeds A..B       run every seed from A to B; one number runs one seed
@@ -22,7 +22,8 @@ enum SimCommand {
           --depth N          how many choices in a row, 1 to 40
           --states N         how many states to visit at most, a million unless given
           --shrink T         how long to cut a failure down to a script, 60s unless given; 0s: not
-          --figures          measure failover, heal and join times over 120 kills each
+          --figures          measure what the design's goals name: failover, heal, join, ...
+          --trials T         how often each figure is measured, 1000 unless given
           --nodes N          nodes in each run, 1 to 64; drawn from the seed unless given
           --time T           length of the phase with faults, such as 20s; drawn unless given.
                              Of consensus alone: of the whole run, the heal included; 120s
@@ -106,13 +107,28 @@ enum SimCommand {
 
     /// Runs the seeds on all cores and hands the reports out in the order of the seeds.
     static func forEachReport(_ options: SimOptions, _ body: (RunReport) -> Void) {
-        let shared = Mutex(Progress(next: options.seeds.lowerBound))
+        inOrder(
+            options.seeds,
+            jobs: options.jobs,
+            { options.layer.run(options.run($0)) },
+            body: body
+        )
+    }
+
+    /// Does the work of each number in `range` on `jobs` threads, and hands the results out in order.
+    static func inOrder<Result: Sendable>(
+        _ range: ClosedRange<UInt64>,
+        jobs: Int,
+        _ work: @escaping @Sendable (UInt64) -> Result,
+        body: (Result) -> Void
+    ) {
+        let shared = Mutex(Progress<Result>(next: range.lowerBound))
         let ready = DispatchSemaphore(value: 0)
-        for index in 0..<options.jobs {
+        for index in 0..<jobs {
             let thread = Thread {
-                while let seed = shared.withLock({ $0.take(options.seeds.upperBound) }) {
-                    let report = options.layer.run(options.run(seed))
-                    shared.withLock { $0.done[seed] = report }
+                while let number = shared.withLock({ $0.take(range.upperBound) }) {
+                    let result = work(number)
+                    shared.withLock { $0.done[number] = result }
                     ready.signal()
                 }
             }
@@ -120,19 +136,19 @@ enum SimCommand {
             thread.stackSize = 8 << 20
             thread.start()
         }
-        for seed in options.seeds {
-            var report = shared.withLock { $0.done.removeValue(forKey: seed) }
-            while report == nil {
+        for number in range {
+            var result = shared.withLock { $0.done.removeValue(forKey: number) }
+            while result == nil {
                 ready.wait()
-                report = shared.withLock { $0.done.removeValue(forKey: seed) }
+                result = shared.withLock { $0.done.removeValue(forKey: number) }
             }
-            if let report { body(report) }
+            if let result { body(result) }
         }
     }
 
-    private struct Progress {
+    private struct Progress<Result> {
         var next: UInt64
-        var done: [UInt64: RunReport] = [:]
+        var done: [UInt64: Result] = [:]
         var isExhausted = false
 
         mutating func take(_ last: UInt64) -> UInt64? {
@@ -171,8 +187,8 @@ struct SimOptions: Sendable {
     var showsFigures = false
     /// The file of a scenario to tell.
     var scenario: String?
-    /// Instead of a fault mix, the failovers to measure.
-    var failover: RunOptions.Failover?
+    /// How often each figure is measured.
+    var trials = 1000
 
     init(_ arguments: [String]) throws(UsageError) {
         var words = arguments[...]
@@ -208,6 +224,7 @@ struct SimOptions: Sendable {
             case "--states": states = try Int(Self.number(value(), word, in: 1...100_000_000))
             case "--shrink": shrinkLimit = try Self.duration(value(), word)
             case "--nodes": nodes = try Int(Self.number(value(), word, in: 1...64))
+            case "--trials": trials = try Int(Self.number(value(), word, in: 1...1_000_000))
             case "--jobs": jobs = try Int(Self.number(value(), word, in: 1...256))
             case "--time": time = try Self.duration(value(), word)
             case "--policy":
@@ -235,9 +252,7 @@ struct SimOptions: Sendable {
 
     /// The options of one seed's run.
     func run(_ seed: UInt64) -> RunOptions {
-        var options = RunOptions(seed: seed, nodes: nodes, duration: time)
-        options.failover = failover
-        return options
+        RunOptions(seed: seed, nodes: nodes, duration: time)
     }
 
     private static func duration(

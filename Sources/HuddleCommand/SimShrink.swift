@@ -7,7 +7,7 @@ enum SimShrink {
     /// The shrunk script of a failing run with the line that plays it; says so if it fails no more.
     static func text(_ report: RunReport, _ options: SimOptions) -> String {
         guard let script = report.script, let violation = report.violation else { return "" }
-        guard options.shrinkLimit > .zero, options.failover == nil else { return "" }
+        guard options.shrinkLimit > .zero else { return "" }
         let clock = ContinuousClock()
         let end = clock.now + options.shrinkLimit
         var shrinker = Shrinker(script, breaking: violation, isOver: { clock.now >= end })

@@ -1,4 +1,3 @@
-import MeshFaults
 import MeshSimulator
 import MeshWire
 import Testing
@@ -40,16 +39,5 @@ import Testing
         )
         #expect(report.violation == nil, "\(report.violation?.description ?? "")")
         #expect(report.figures.writes > 0)
-    }
-
-    @Test("a killed leader is replaced, and the time without one is measured")
-    func failover() throws {
-        var options = RunOptions(seed: 3, nodes: 3)
-        options.failover = .init(kills: 2, conditions: .init())
-        let report = SimulatedLayer.consensus.run(options)
-        #expect(report.violation == nil, "\(report.violation?.description ?? "")")
-        #expect(report.figures.failovers.count == 2)
-        #expect(report.figures.failovers.allSatisfy { $0 < .milliseconds(500) })
-        #expect(report.figures.heals.count == 1)
     }
 }

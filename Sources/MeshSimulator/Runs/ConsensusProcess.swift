@@ -78,12 +78,14 @@ package final class ConsensusProcess: MeshProcess {
 
     /// The process number `incarnation` of `node`; all chance comes from `seed`.
     ///
-    /// `identity` is another node whose identity it claims; `ability` ranks it among leaders.
+    /// `identity` is another node whose identity it claims; `ability` ranks it among leaders;
+    /// `registers` are filled from the beginning.
     package init(
         node: Int,
         incarnation: UInt32,
         seed: UInt64,
         planted: PlantedBug? = nil,
+        registers: Int = 0,
         now: Instant,
         identity other: Int? = nil,
         ability: UInt8 = 0
@@ -107,7 +109,7 @@ package final class ConsensusProcess: MeshProcess {
             configuration: ConsensusConfiguration(room: .zero),
             process: process,
             ability: ability,
-            machine: RegisterMachine(planted: isSound ? nil : planted),
+            machine: RegisterMachine(planted: isSound ? nil : planted, filled: registers),
             digest: Self.digest,
             verify: { _ in true },
             seed: generator.next(),

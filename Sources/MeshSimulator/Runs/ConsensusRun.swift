@@ -229,10 +229,6 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         }
     }
 
-    override func writeOnce(_ index: Int) throws(Violation) {
-        try write(index, key: 0)
-    }
-
     override func work(_ index: Int) throws(Violation) {
         guard let process = world.nodes[index].process, process.role != .left else { return }
         switch draw.next() % 10 {

@@ -36,11 +36,7 @@ extension EngineRun {
             lifecycle.replaceState(of: life)
         case .inviteOpened(let request, _), .inviteRefused(let request, _), .left(let request):
             answer(request, event)
-        case .joined(let request):
-            if let since = wanting.removeValue(forKey: life.node) {
-                report.figures.joins.append(world.time - since)
-            }
-            answer(request, event)
+        case .joined(let request): answer(request, event)
         case .joinFailed(let request, let why):
             world.note("join failed \(why)", node: life.node)
             answer(request, event)

@@ -10,7 +10,6 @@ extension EngineRun {
     func makeRoom() throws(Violation) {
         let founder = Int(draw.next() % UInt64(swarm.nodes))
         let create = takeRequest(founder, .control)
-        wanting[founder] = world.time
         try perform(.createRoom(create, name: "room"), on: founder)
         try wait("a room is created within 1 s", .seconds(1)) { answers[create] != nil }
         try wait("the room's record comes within 1 s", .seconds(1)) { records[founder] != nil }
@@ -37,7 +36,6 @@ extension EngineRun {
             throw Violation("a member can open an invitation", "\(life(founder)) could not")
         }
         let join = takeRequest(index, .control)
-        wanting[index] = world.time
         let near = draw.happens(0.3) ? world.nodes[founder].address : nil
         try perform(.join(join, .code(open.code, near: near)), on: index)
         try wait("a short code lets a guest in within 3 s", .seconds(3)) { answers[join] != nil }

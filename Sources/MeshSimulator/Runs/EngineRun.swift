@@ -27,8 +27,6 @@ package final class EngineRun: SimulationRun<EngineProcess> {
     var leavers: Set<Int> = []
     /// The nodes whose session join is on its way.
     var joining: [Int: UInt64] = [:]
-    /// Since when a node wants to be in the room.
-    var wanting: [Int: Instant] = [:]
     /// The nodes whose way back into the room failed and that try again.
     var retries: Set<Int> = []
     /// The last answer to a request that the setup waits for.
@@ -72,17 +70,6 @@ package final class EngineRun: SimulationRun<EngineProcess> {
         try workOnce(index)
     }
 
-    override func writeOnce(_ index: Int) throws(Violation) {
-        let process = world.nodes[index].process
-        if retries.remove(index) != nil { try rejoin(index) }
-        guard let process, let state = process.room?.session(session) else { return }
-        if state.participant(of: process.process) != nil {
-            try write(index)
-        } else if joining[index] == nil, process.role == .member || process.role == .leader {
-            try joinSession(index)
-        }
-    }
-
     override func handle(_ event: Event, of life: Life) throws(Violation) {
         try take(event, of: life)
     }
@@ -91,7 +78,6 @@ package final class EngineRun: SimulationRun<EngineProcess> {
         leavers.remove(index)
         joining[index] = nil
         guard let record = records[index] else { return }
-        wanting[index] = world.time
         try perform(.resumeRoom(takeRequest(index, .control), record), on: index)
     }
 

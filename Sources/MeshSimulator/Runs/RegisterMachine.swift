@@ -28,8 +28,11 @@ package struct RegisterMachine: StateMachine {
     package static let counters: UInt64 = 1 << 63
 
     /// Registers that hold zero; `planted` makes them err.
-    package init(planted: PlantedBug? = nil) {
+    ///
+    /// `filled` of the last ones hold one instead, in every process alike: a state of some size.
+    package init(planted: PlantedBug? = nil, filled: Int = 0) {
         self.planted = planted
+        registers = (0..<filled).map { (UInt64.max - UInt64(filled - 1 - $0), 1) }
     }
 
     /// The number in a register; zero if it was never written.

@@ -1,4 +1,3 @@
-package import MeshFaults
 import MeshWire
 
 /// What a run should be like, besides its seed.
@@ -19,22 +18,6 @@ package struct RunOptions: Sendable {
     package var classes: Set<Swarm.Class>?
     /// Whether faults happen at all.
     package var hasFaults = true
-    /// Instead of a fault mix: kill the leader so often and measure, on links like these.
-    package var failover: Failover?
-
-    /// A measurement of failovers.
-    package struct Failover: Sendable {
-        /// How often the leader is killed.
-        package var kills: Int
-        /// What all links do.
-        package var conditions: LinkConditions
-
-        package init(kills: Int, conditions: LinkConditions) {
-            self.kills = kills
-            self.conditions = conditions
-        }
-    }
-
     package init(seed: UInt64, nodes: Int? = nil, duration: Duration? = nil) {
         self.seed = seed
         self.nodes = nodes
@@ -96,8 +79,6 @@ package struct RunFigures: Sendable {
     package var failovers: [Duration] = []
     /// From each heal to one view of all.
     package var heals: [Duration] = []
-    /// From each request to join to the usable room.
-    package var joins: [Duration] = []
 
     package init() {}
 }

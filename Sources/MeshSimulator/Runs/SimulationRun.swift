@@ -91,12 +91,8 @@ package class SimulationRun<Process: MeshProcess> {
         do {
             for clock in swarm.clocks { try start(world.addNode(clock: clock)) }
             try formRoom()
-            if let failover = options.failover {
-                try failoverPhase(failover)
-            } else {
-                try faultPhase()
-                try healPhase()
-            }
+            try faultPhase()
+            try healPhase()
         } catch {
             report.violation = error
         }
@@ -145,9 +141,6 @@ package class SimulationRun<Process: MeshProcess> {
 
     /// Does one thing of the workload on a node.
     func work(_ index: Int) throws(Violation) {}
-
-    /// Writes something on a node, as a probe of whether writes are taken.
-    func writeOnce(_ index: Int) throws(Violation) {}
 
     /// Forgets what a life that is over waited for.
     func end(_ life: Life) {}
@@ -349,8 +342,6 @@ package class SimulationRun<Process: MeshProcess> {
 
     @inline(__always)
     private final func count(_ index: Int) throws(Violation) {
-        // A measurement writes on every node every 10 ms: its traffic is its own.
-        guard options.failover == nil else { return }
         let now = world.time.nanoseconds / 1_000_000_000
         if now != second {
             second = now
