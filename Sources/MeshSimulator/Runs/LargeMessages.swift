@@ -114,12 +114,13 @@ struct LargeMessages {
         if let known = receiving.firstIndex(where: { $0.from == tag && $0.number == number }) {
             place = known
         } else {
+            // The oldest was given up, most likely: the rest of it would have come.
+            if receiving.count == Self.remembered { receiving.removeFirst() }
             place = receiving.count
             let empty = [[UInt8]?](repeating: nil, count: count)
             receiving.append(Receiving(from: tag, number: number, fragments: empty))
-            if receiving.count > Self.remembered { receiving.removeFirst() }
         }
-        guard place < receiving.count, index < receiving[place].fragments.count else {
+        guard index < receiving[place].fragments.count else {
             return (writer.bytes, nil)
         }
         if receiving[place].fragments[index] == nil { moved += 1 }
