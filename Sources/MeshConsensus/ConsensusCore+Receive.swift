@@ -43,7 +43,7 @@ extension ConsensusCore {
         }
         guard isAcceptable(header, message, from: process) else {
             statistics.misdirected += 1
-            return
+            return answerBuried(header, process)
         }
         statistics.received += 1
         if links.index(of: process.tag) == nil { touchLink(process) }
@@ -68,6 +68,20 @@ extension ConsensusCore {
         case .offer, .leaveAnswer, .kicked: return genesis == nil || header.roomTag == roomTag
         default: return genesis != nil && header.roomTag == roomTag
         }
+    }
+
+    /// Tells a process that leads a branch of its own under its tombstone that it is out.
+    ///
+    /// It was replaced or kicked while it was cut off, so no view told it; nobody talks with it again,
+    /// and unless it hears why, it would wait for the others for ever. Nothing changes here.
+    private mutating func answerBuried(_ header: MessageHeader, _ process: ProcessID) {
+        guard isLeading, isUsable, replica.isBuried(process.tag), header.sender == process.tag,
+            header.receiver == me.tag, header.roomTag == roomTag,
+            header.epoch.proposer == process.tag, let link = links[process.tag],
+            now - link.answeredAt > .milliseconds(100)
+        else { return }
+        links.update(process.tag) { $0.answeredAt = now }
+        send(.kicked(.kicked, commitPosition), to: process)
     }
 
     private mutating func dispatch(
@@ -97,7 +111,7 @@ extension ConsensusCore {
         case .reply(let reply): return receiveReply(reply)
         case .leave: return receiveLeave(process)
         case .leaveAnswer: return receiveLeaveAnswer(process)
-        case .kicked: return receiveKicked(process)
+        case .kicked: return receiveKicked(header.epoch, process)
         case .ended: return
         case .mergeOffer(let offer): return receiveMergeOffer(offer, process)
         case .branch(let branch): return receiveBranch(branch, process)

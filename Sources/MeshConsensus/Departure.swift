@@ -2,6 +2,7 @@ import MeshWire
 
 /// This process on its way out.
 struct Departure: Sendable {
+    var reason: LeaveReason
     var since: Instant
     var resendAt: Instant
     /// The member that was handed the lead.
@@ -12,17 +13,21 @@ struct Departure: Sendable {
 extension ConsensusCore {
     mutating func leave(now time: Instant) {
         enter(time)
+        depart(.requested)
+    }
+
+    private mutating func depart(_ reason: LeaveReason) {
         guard role != .left, departure == nil else { return }
-        guard isMember, let view, view.members.count > 1 else { return finishLeaving(.requested) }
+        guard isMember, let view, view.members.count > 1 else { return end(.left(reason)) }
         if !isLeading { attempt = nil }
         talk = nil
         failPending(.notJoined)
-        departure = Departure(since: now, resendAt: now)
+        departure = Departure(reason: reason, since: now, resendAt: now)
         tickDeparture()
     }
 
-    private mutating func finishLeaving(_ reason: LeaveReason) {
-        end(.left(reason))
+    private mutating func finishLeaving() {
+        end(.left(departure?.reason ?? .requested))
     }
 
     mutating func tickDeparture() {
@@ -30,11 +35,11 @@ extension ConsensusCore {
         guard view.contains(me) else {
             // The view without me is installed here; its commit needs me no longer than a moment.
             if isViewCommitted || now - leaving.since > .milliseconds(300) {
-                finishLeaving(.requested)
+                finishLeaving()
             }
             return
         }
-        if now - leaving.since > .seconds(1) { return finishLeaving(.requested) }
+        if now - leaving.since > .seconds(1) { return finishLeaving() }
         guard now >= leaving.resendAt else { return }
         if isLeading {
             if attempt == nil { handOver() }
@@ -101,7 +106,7 @@ extension ConsensusCore {
 
     mutating func receiveLeaveAnswer(_ process: ProcessID) {
         guard departure != nil else { return }
-        finishLeaving(.requested)
+        finishLeaving()
     }
 
     mutating func expel(_ process: ProcessID, now time: Instant) {
@@ -113,8 +118,14 @@ extension ConsensusCore {
         send(.kicked(.kicked, commitPosition), to: process)
     }
 
-    mutating func receiveKicked(_ process: ProcessID) {
-        guard let view, process.tag == view.epoch.proposer, view.contains(process) else { return }
-        end(.left(.kicked))
+    mutating func receiveKicked(_ epoch: Epoch, _ process: ProcessID) {
+        guard let view else { return }
+        if view.contains(process) {
+            if process.tag == view.epoch.proposer { end(.left(.kicked)) }
+        } else if isLeading, epoch.proposer == process.tag {
+            // The leader of another branch, where I was buried while I was away. It never talks with
+            // me, so those I lead are better off without; who does not lead is judged by the merge.
+            depart(.kicked)
+        }
     }
 }

@@ -196,4 +196,31 @@ import Testing
         )
         #expect(cluster.isOneView([0, 1, 2]))
     }
+
+    @Test(
+        "a process that was replaced while it was cut off hears of it and leaves",
+        arguments: [[1], [1, 2]]
+    )
+    func replaced(cut: [Int]) throws {
+        var cluster = try formed(seed: 43, 5)
+        cluster.keepsEvents = true
+        for index in cut { cluster.groups[index] = 1 }
+        cluster.run(for: .milliseconds(20))
+        // A second process of its identity takes its place before anybody misses it.
+        let clone = cluster.add(nodeID: cluster.nodes[1].process.nodeID)
+        cluster.join(clone, via: 0)
+        cluster.run(for: .seconds(2))
+        cluster.groups = cluster.groups.map { _ in 0 }
+        let rest = [0, 2, 3, 4, clone]
+        let took = cluster.run(within: .seconds(4)) {
+            $0.isOneView(rest) && $0.nodes[1].isOut
+        }
+        #expect(took != nil, "\(cluster.describe(cluster.live)) \(cluster.failures)")
+        #expect(
+            cluster.events.contains { note in
+                if note.node == 1, case .left(.kicked) = note.event { true } else { false }
+            }
+        )
+        #expect(cluster.failures == [])
+    }
 }
