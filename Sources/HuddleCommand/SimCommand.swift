@@ -12,11 +12,11 @@ enum SimCommand {
                huddle sim --script FILE
                huddle sim --explore [--nodes 2|3] [--depth N] [--states N]
                huddle sim --figures [--nodes N] [--trials T] [--json]
-               huddle sim --scenario FILE
+               huddle sim --scenario FILE...
 
           --seeds A..B       run every seed from A to B; one number runs one seed
           --replay SEED      run one seed and print every event
-          --scenario FILE    tell one scenario and print its transcript
+          --scenario FILE... tell scenarios; of one the transcript is printed
           --script FILE      play the script that a failure printed; - reads it from the input
           --explore          every way a small room can go, to a depth of 12 choices
           --depth N          how many choices in a row, 1 to 40
@@ -30,6 +30,7 @@ enum SimCommand {
           --policy available the partition policy
           --layer LAYER      what is simulated: \(layers) (default: \(SimOptions.defaultLayer.rawValue))
           --jobs N           threads; as many as there are cores unless given
+          --first            end at the first seed or scenario that fails
           --json             one JSON object for each seed
 
         exit: 0 every invariant held, 1 one was broken, 2 usage, or FILE is no scenario
@@ -47,7 +48,7 @@ enum SimCommand {
         }
         do {
             let options = try SimOptions(arguments)
-            if let file = options.scenario { return try SimScenario.run(file) }
+            if !options.scenarios.isEmpty { return try SimScenario.run(options) }
             if let path = options.script { return play(try script(at: path), options) }
             if options.explores { return SimExplore.run(options) }
             if let seed = options.replay { return replay(seed, options) }
@@ -105,21 +106,25 @@ enum SimCommand {
         return failures == 0 ? 0 : 1
     }
 
-    /// Runs the seeds on all cores and hands the reports out in the order of the seeds.
+    /// Runs the seeds on all cores and hands the reports out in the order of the seeds, to the end or,
+    /// if that is asked for, to the first failure.
     static func forEachReport(_ options: SimOptions, _ body: (RunReport) -> Void) {
         inOrder(
             options.seeds,
             jobs: options.jobs,
             { options.layer.run(options.run($0)) },
+            isLast: { options.endsAtFailure && $0.violation != nil },
             body: body
         )
     }
 
-    /// Does the work of each number in `range` on `jobs` threads, and hands the results out in order.
+    /// Does the work of each number in `range` on `jobs` threads, and hands the results out in order,
+    /// to the end or to the one that `isLast`.
     static func inOrder<Result: Sendable>(
         _ range: ClosedRange<UInt64>,
         jobs: Int,
         _ work: @escaping @Sendable (UInt64) -> Result,
+        isLast: (Result) -> Bool = { _ in false },
         body: (Result) -> Void
     ) {
         let shared = Mutex(Progress<Result>(next: range.lowerBound))
@@ -142,7 +147,10 @@ enum SimCommand {
                 ready.wait()
                 result = shared.withLock { $0.done.removeValue(forKey: number) }
             }
-            if let result { body(result) }
+            guard let result else { continue }
+            body(result)
+            // The threads that still run end with the process.
+            if isLast(result) { return }
         }
     }
 
@@ -185,8 +193,10 @@ struct SimOptions: Sendable {
     var jobs = max(1, ProcessInfo.processInfo.activeProcessorCount)
     var isJSON = false
     var showsFigures = false
-    /// The file of a scenario to tell.
-    var scenario: String?
+    /// The files of scenarios to tell.
+    var scenarios: [String] = []
+    /// Whether the first seed or scenario that fails is the last.
+    var endsAtFailure = false
     /// How often each figure is measured.
     var trials = 1000
 
@@ -206,8 +216,13 @@ struct SimOptions: Sendable {
                 showsFigures = true
                 hasTask = true
             case "--scenario":
-                scenario = try value()
+                scenarios.append(try value())
+                while let word = words.first, !word.hasPrefix("--") {
+                    scenarios.append(word)
+                    words.removeFirst()
+                }
                 hasTask = true
+            case "--first": endsAtFailure = true
             case "--seeds":
                 seeds = try Self.range(value())
                 hasTask = true

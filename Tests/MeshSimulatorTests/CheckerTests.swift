@@ -357,6 +357,10 @@ import Testing
         #expect(Acknowledgments.epoch(of: writer.bytes) == low)
         #expect(Acknowledgments.epoch(of: [0x04] + writer.bytes.dropFirst()) == nil)
         #expect(Acknowledgments.epoch(of: Array(writer.bytes.dropLast())) == nil)
+        // The answer to a heartbeat acknowledges if it names a head.
+        let answer = [0x03] + writer.bytes.dropFirst() + Array(repeating: 0, count: 18)
+        #expect(Acknowledgments.epoch(of: answer + [5, 0, 0, 0, 0, 0, 0, 0]) == low)
+        #expect(Acknowledgments.epoch(of: answer + [0, 0, 0, 0, 0, 0, 0, 0]) == nil)
     }
 
     @Test("equal positions with unequal bytes are found")

@@ -288,6 +288,9 @@ package class ScenarioRun<Process: ScenarioProcess> {
         do {
             try Bounds().check(life, spins: world.nodes[life.node].spins)
             try checkers.check(seen)
+            if let epoch = seen.misacknowledged {
+                try Acknowledgments().check(epoch, promised: seen.promised, by: life)
+            }
         } catch {
             throw failure("\(error)")
         }
