@@ -174,6 +174,8 @@ struct SimOptions: Sendable {
         var description: String
     }
 
+    /// How many threads do the work, if nobody says.
+    static let cores = max(1, ProcessInfo.processInfo.activeProcessorCount)
     /// What is simulated if nobody says.
     static let defaultLayer = SimulatedLayer.engine
 
@@ -190,7 +192,7 @@ struct SimOptions: Sendable {
     var nodes: Int?
     var time: Duration?
     var layer = defaultLayer
-    var jobs = max(1, ProcessInfo.processInfo.activeProcessorCount)
+    var jobs = cores
     var isJSON = false
     var showsFigures = false
     /// The files of scenarios to tell.

@@ -204,6 +204,30 @@ let commandTable: [CommandSpecification] = [
         body: { invocation in SimCommand.run(arguments: invocation.operands) }
     ),
     CommandSpecification(
+        name: "bench",
+        operands: BenchCommand.verbs.joined(separator: "|"),
+        summary: "measure real processes on this machine, beside the simulator",
+        discussion: [
+            "failover: starts nodes on loopback, each a process with a home of its own, kills the leader "
+                + "with SIGKILL, times the next write that a survivor accepts, starts the dead node again, "
+                + "and so on. No process is left, however it ends.",
+            "The distance of Kolmogorov and Smirnov is 0 if processes and simulator agree, 1 if they "
+                + "have nothing in common.",
+        ],
+        examples: ["huddle bench failover --nodes 3,5 --trials 100"],
+        operandCount: 1...1,
+        verbs: BenchCommand.verbs,
+        options: [
+            .value("--nodes", "N,N", "sizes of the room (default: 3,5,16)"),
+            .value("--trials", "T", "how often the leader is killed (default: 20)"),
+            .value("--loss", "P", "percent of the datagrams that are lost (default: 0)"),
+            .flag("--keep", "keep the nodes' folder, for reading their logs"),
+            jsonOption,
+        ],
+        isOfNode: false,
+        body: BenchCommand.run
+    ),
+    CommandSpecification(
         name: "help",
         operands: "[COMMAND]",
         summary: "this text, or a command's",

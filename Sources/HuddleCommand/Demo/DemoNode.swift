@@ -9,6 +9,7 @@ final class DemoNode {
     /// What the others see.
     let name: String
     private let folder: String
+    private let command: String
     private var process: ChildProcess?
     private var connection: ControlClient?
     private let readiness: Int32
@@ -16,14 +17,24 @@ final class DemoNode {
     private(set) var port: UInt16 = 0
 
     /// Starts the process below `folder`; ``awaitReady(within:)`` waits for it.
-    init(name: String, below parent: String, fault: String) throws(Failure) {
+    ///
+    /// It is part of what `command` does, and goes back to its room if `resumes`.
+    init(
+        name: String,
+        below parent: String,
+        fault: String,
+        command: String = "demo",
+        resumes: Bool = false
+    ) throws(Failure) {
         self.name = name
+        self.command = command
         folder = "\(parent)/\(name)"
         makeDirectories("\(folder)/run/huddle")
         let (reading, writing) = try makePipe()
         readiness = reading
         defer { close(writing) }
-        var arguments = ["up", "--name", name, "--loopback", "--no-room"]
+        var arguments = ["up", "--name", name, "--loopback"]
+        if !resumes { arguments.append("--no-room") }
         if !fault.isEmpty { arguments += ["--fault", fault] }
         arguments += ["--ready-descriptor", "3", "--parent", "\(getpid())"]
         process = try ChildProcess.start(
@@ -55,13 +66,13 @@ final class DemoNode {
             try DemoStage.checkSignals()
             guard SystemClock.now() < deadline else {
                 throw Failure(
-                    "demo",
+                    command,
                     "\(name) was not ready within \(timeout.components.seconds) s"
                 )
             }
             guard waitReadable([readiness], within: .milliseconds(50))[0] else { continue }
             guard let bytes = readSome(readiness), !bytes.isEmpty else {
-                throw Failure("demo", "\(name)'s process ended: \(lastLogLine)")
+                throw Failure(command, "\(name)'s process ended: \(lastLogLine)")
             }
             line += bytes
         }
@@ -69,7 +80,7 @@ final class DemoNode {
         do {
             greeting = try JSONReader.read(line.filter { $0 != UInt8(ascii: "\n") })
         } catch {
-            throw Failure("demo", "\(name) said what nobody understands")
+            throw Failure(command, "\(name) said what nobody understands")
         }
         if let error = greeting["error"] { throw Failure(ControlFailure(json: error)) }
         port = UInt16(clamping: greeting["port"]?.whole ?? 0)
@@ -88,7 +99,7 @@ final class DemoNode {
     /// The connection to the node's control socket.
     var control: ControlClient {
         get throws(Failure) {
-            guard let connection else { throw Failure("demo", "\(name) is gone") }
+            guard let connection else { throw Failure(command, "\(name) is gone") }
             return connection
         }
     }
@@ -113,10 +124,15 @@ final class DemoNode {
         }
     }
 
-    /// Ends the process as a crash does, and waits until it is gone.
-    func crash() {
+    /// Ends the process as a crash does, without waiting until it is gone.
+    func kill() {
         process?.signalGroup(SIGKILL)
         connection = nil
+    }
+
+    /// Ends the process as a crash does, and waits until it is gone.
+    func crash() {
+        kill()
         reap(within: .seconds(2))
     }
 

@@ -9,25 +9,26 @@ import MeshWire
 final class DemoStage {
     private let folder: String
     private let fault: String
+    private let command: String
     let keepsFolder: Bool
     /// The nodes that live, in the order of their names.
     private(set) var nodes: [DemoNode] = []
 
-    /// A stage in a new folder of this machine's temporary directory.
-    init(fault: String, keepsFolder: Bool) throws(Failure) {
+    /// A stage in a new folder of this machine's temporary directory, for what `command` does.
+    init(fault: String, keepsFolder: Bool, command: String = "demo") throws(Failure) {
         self.fault = fault
         self.keepsFolder = keepsFolder
+        self.command = command
         let base = environment("TMPDIR") ?? "/tmp"
-        // A socket's path has 107 bytes at most: "/huddle-demo-XXXXXX/anna/run/huddle/node.sock".
+        // A socket's path has 107 bytes at most: "/huddle-bench-XXXXXX/anna/run/huddle/node.sock".
         let place = base.utf8.count < 50 ? base : "/tmp"
-        Self.removeRemains(in: place)
-        folder = try makeTemporaryDirectory(in: place, prefix: "\(Self.prefix)\(getpid())-")
+        let prefix = "huddle-\(command)-"
+        Self.removeRemains(in: place, prefix)
+        folder = try makeTemporaryDirectory(in: place, prefix: "\(prefix)\(getpid())-")
     }
 
-    private static let prefix = "huddle-demo-"
-
-    /// Removes the folders of demos that were killed before they could do it themselves.
-    private static func removeRemains(in place: String) {
+    /// Removes the folders of runs that were killed before they could do it themselves.
+    private static func removeRemains(in place: String, _ prefix: String) {
         let names: [String]
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: place)
@@ -45,7 +46,7 @@ final class DemoStage {
     /// Starts nodes of these names side by side, and waits until all are ready.
     func start(_ names: [String]) throws(Failure) {
         for name in names {
-            nodes.append(try DemoNode(name: name, below: folder, fault: fault))
+            nodes.append(try DemoNode(name: name, below: folder, fault: fault, command: command))
         }
         for node in nodes { try node.awaitReady(within: .seconds(15)) }
     }
@@ -53,9 +54,23 @@ final class DemoStage {
     /// The living node called `name`.
     func node(_ name: String) throws(Failure) -> DemoNode {
         guard let node = nodes.first(where: { $0.name == name }) else {
-            throw Failure("demo", "there is no node \(name)")
+            throw Failure(command, "there is no node \(name)")
         }
         return node
+    }
+
+    /// Starts a node that crashed anew; it goes back to its room.
+    func restart(_ node: DemoNode) throws(Failure) {
+        node.reap(within: .seconds(5))
+        guard let place = nodes.firstIndex(where: { $0 === node }) else { return }
+        nodes[place] = try DemoNode(
+            name: node.name,
+            below: folder,
+            fault: fault,
+            command: command,
+            resumes: true
+        )
+        try nodes[place].awaitReady(within: .seconds(15))
     }
 
     /// Takes a node that crashed off the stage.
