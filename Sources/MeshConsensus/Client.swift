@@ -117,7 +117,7 @@ extension ConsensusCore {
 
     /// How long the leader may take to answer before it is asked again.
     private func clientPatience(_ leader: ProcessID) -> Duration {
-        max(.milliseconds(60), (links[leader.tag]?.timeout ?? .zero) * 2)
+        max(.milliseconds(20), (links[leader.tag]?.timeout ?? .zero) * 2)
     }
 
     /// Sends what is due again, oldest first, at most 64 commands at once.
@@ -482,6 +482,7 @@ extension ConsensusCore {
                 position: replica.applied
             )
         )
+        leading?.nextFullHeartbeat = now
         if leader.progress.isEmpty { completeReads() } else { leading?.nextHeartbeat = now }
     }
 

@@ -19,8 +19,24 @@ extension ConsensusCore {
         return configuration.heartbeat * (count <= 16 ? 1 : count <= 32 ? 2 : 4)
     }
 
+    /// The first three successors, who hear the leader every 50 ms whatever the view's size.
+    var fastSuccessors: [UInt64] {
+        guard let view else { return [] }
+        let leader = view.epoch.proposer
+        let first = view.members.prefix(4).map(\.process.tag).filter { $0 != leader }
+        return Array(first.prefix(3))
+    }
+
+    /// The time between two beats that I wait for: the leader's to me, or the members' answers.
+    private var awaitedInterval: Duration {
+        let interval = heartbeatInterval
+        guard interval > configuration.heartbeat, !isLeading, fastSuccessors.contains(me.tag)
+        else { return interval }
+        return configuration.heartbeat
+    }
+
     /// W: silence after which probing starts.
-    var probeStart: Duration { heartbeatInterval * 3 / 2 }
+    var probeStart: Duration { awaitedInterval * 3 / 2 }
 
     /// D towards a member: its start by the view's size, raised by false suspicions and own health.
     func detection(_ link: Link?) -> Duration {
@@ -28,7 +44,7 @@ extension ConsensusCore {
         let start =
             count <= 2
             ? configuration.detectionPair
-            : max(configuration.detection, heartbeatInterval * 3 / 2 + .milliseconds(150))
+            : max(configuration.detection, probeStart + .milliseconds(150))
         let factor = (link?.factor(now: now) ?? 1) * Double(1 + health)
         guard factor > 1 else { return start }
         return min(
@@ -74,7 +90,13 @@ extension ConsensusCore {
         guard let view, isMember, isActive else { return false }
         if let leading { return leading.hasQuorum && isViewCommitted && departure == nil }
         guard leaderHasQuorum, let link = links[view.epoch.proposer] else { return false }
-        return now - link.inView < detection(nil) - .milliseconds(100)
+        let silence = now - link.inView
+        // Whoever hears the leader seldom believes the fast successors, who have probed it meanwhile.
+        if awaitedInterval > configuration.heartbeat, health == 0 {
+            return silence < max(configuration.detection - .milliseconds(100), awaitedInterval)
+                + .milliseconds(50)
+        }
+        return silence < detection(nil) - .milliseconds(100)
     }
 
     // MARK: Time

@@ -46,7 +46,8 @@ extension ConsensusCore {
         adopt(next)
         var leader = Leading(
             install: install,
-            nextHeartbeat: now + heartbeatInterval,
+            nextHeartbeat: now + configuration.heartbeat,
+            nextFullHeartbeat: now + heartbeatInterval,
             installResend: now,
             startedAt: now
         )
@@ -178,7 +179,9 @@ extension ConsensusCore {
         // A large one travels on the reliable lane: again only in case a connection was lost.
         let isLarge = leader.install.isLarge
         if isLarge { leading?.installResend = now + .seconds(2) }
-        leading?.installInterval = min(leader.installInterval * 2, .milliseconds(100))
+        if now - leader.startedAt > .milliseconds(100) {
+            leading?.installInterval = min(leader.installInterval * 2, .milliseconds(100))
+        }
         var isDone = true
         for index in 0..<leader.progress.count where !leader.progress.values[index].isInstalled {
             isDone = false

@@ -31,6 +31,8 @@ struct Leading: Sendable {
     var leaversInstalled: [UInt64] = []
     var sequence: UInt32 = 0
     var nextHeartbeat: Instant
+    /// When those beside the fast successors are due.
+    var nextFullHeartbeat: Instant
     var installResend: Instant
     var installInterval: Duration = .milliseconds(12)
     var startedAt: Instant
@@ -83,6 +85,7 @@ struct Leading: Sendable {
         hasQuorum = false
         quorumFrom = sequence &+ 1
         nextHeartbeat = now
+        nextFullHeartbeat = now
         progress.updateAll {
             $1.respondedAt = now
             $1.progressAt = now
@@ -94,7 +97,10 @@ struct Leading: Sendable {
 extension ConsensusCore {
     mutating func tickLeading() {
         guard leading != nil, let view else { return }
-        if let due = leading?.nextHeartbeat, now >= due { sendHeartbeats() }
+        if let leader = leading, now >= leader.nextHeartbeat {
+            // Half an h before its time is nearer than half an h behind it.
+            sendHeartbeats(toAll: now + configuration.heartbeat / 2 >= leader.nextFullHeartbeat)
+        }
         if let due = leading?.installResend, now >= due { resendInstall() }
         checkQuorum()
         tickLearners()
@@ -155,11 +161,17 @@ extension ConsensusCore {
         leading?.hasQuorum = has
     }
 
-    mutating func sendHeartbeats() {
+    /// Beats to all, or to the fast successors alone.
+    mutating func sendHeartbeats(toAll: Bool = true) {
         guard let sequence = leading?.sequence else { return }
         leading?.sequence = sequence &+ 1
-        let nextHeartbeat = now + heartbeatInterval
+        let nextHeartbeat = now + configuration.heartbeat
         leading?.nextHeartbeat = nextHeartbeat
+        if toAll {
+            let nextFull = now + heartbeatInterval
+            leading?.nextFullHeartbeat = nextFull
+        }
+        let fast = toAll ? [] : fastSuccessors
         checkQuorum()
         let beat = Message.Heartbeat(
             sequence: sequence &+ 1,
@@ -174,12 +186,14 @@ extension ConsensusCore {
             echoed: 0
         )
         for index in 0..<(leading?.progress.count ?? 0) {
-            if let process = leading?.progress.values[index].process {
+            if let process = leading?.progress.values[index].process,
+                toAll || fast.contains(process.tag)
+            {
                 send(.heartbeat(beat), to: process)
             }
         }
         let told = commit
-        leading?.progress.updateAll { $1.told = told }
+        leading?.progress.updateAll { if toAll || fast.contains($0) { $1.told = told } }
     }
 
     mutating func receiveHeartbeat(_ beat: Message.Heartbeat, _ process: ProcessID) {
@@ -241,6 +255,11 @@ extension ConsensusCore {
                 $0.lastHead = beat.head
                 if isStalled { $0.next = min($0.next, $0.match + 1) }
             }
+        } else if !known.isInstalled, beat.head > 0, let install = leading?.install,
+            install.isLarge
+        {
+            // It has the view, and its word of that was lost; a large INSTALL is not sent again soon.
+            send(.install(install), to: process)
         }
         completeReads()
     }
@@ -249,7 +268,10 @@ extension ConsensusCore {
 
     /// When what was sent and not acknowledged goes out again.
     private func resendDue(_ progress: Progress) -> Instant {
-        progress.sentAt + (links[progress.process.tag]?.timeout ?? .zero) * 2 + .milliseconds(20)
+        let wait = (links[progress.process.tag]?.timeout ?? .milliseconds(5)) * 2
+        // Who says nothing at all is not pressed.
+        let isHeard = progress.sentAt - progress.respondedAt < .milliseconds(150)
+        return progress.sentAt + (isHeard ? wait : wait + .milliseconds(20))
     }
 
     /// The next time that a member lacks an answer long enough to be sent something again.

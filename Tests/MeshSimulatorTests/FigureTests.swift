@@ -26,6 +26,19 @@ import Testing
         #expect(row.isKept, "\(row)")
     }
 
+    @Test("in a large room the first successors hear the leader as often as in a small one")
+    func largeFailover() {
+        let row = Self.row(.failover, nodes: 33, .loss(0), trials: 2)
+        #expect(row.samples.values.count == 2)
+        #expect(row.isKept, "\(row)")
+    }
+
+    @Test("what an append loses goes out again within the goal of a commit", arguments: [2, 3])
+    func commit(nodes: Int) {
+        let row = Self.row(.commit, nodes: nodes, .loss(10), trials: 500)
+        #expect(row.isKept, "\(row)")
+    }
+
     @Test("a cut that heals is one view within the goal", arguments: [2, 5])
     func heal(nodes: Int) {
         let row = Self.row(.heal, nodes: nodes, .loss(1))

@@ -142,7 +142,7 @@ import Testing
         arguments: [PlantedBug.lostWrites, .staleReads]
     )
     func planted(bug: PlantedBug) throws {
-        let report = try #require(Self.failing(bug, seeds: 1...10))
+        let report = try #require(Self.failing(bug, seeds: 13...20))
         let (script, violation) = (try #require(report.script), try #require(report.violation))
         var shrinker = Shrinker(script, breaking: violation, isOver: { false })
         let fails = shrinker.run()

@@ -3,8 +3,8 @@ import MeshWire
 
 /// A figure of the design's goals that the simulator can measure (`30-consensus.md` §16).
 package enum Figure: String, CaseIterable, Sendable {
-    /// From the leader's death to the first write that is accepted anywhere; every survivor has asked
-    /// for one at that instant.
+    /// From the leader's death to the first write that is accepted anywhere; the survivors, at most 15
+    /// of them, have asked for one at that instant.
     case failover
     /// The same at one survivor, drawn beforehand: what one application sees.
     case outage

@@ -1,6 +1,6 @@
 import MeshConsensus
 import MeshFaults
-package import MeshWire
+import MeshWire
 
 /// Some trials of one kind with rooms of one size on one network, from one seed.
 ///
@@ -42,8 +42,8 @@ package struct FigureBatch: Sendable {
         nodes <= 5 ? .seconds(60) : nodes <= 16 ? .seconds(20) : .seconds(4)
     }
 
-    /// How many trials one room serves: a room takes the longer to form, the larger it is.
-    private static let trialsInRoom = 50
+    /// How many trials a batch has.
+    private static let trialsInBatch = 25
     /// A megabyte of state, at 16 bytes a register.
     private static let megabyte = 1_000_000 / 16
 
@@ -54,13 +54,13 @@ package struct FigureBatch: Sendable {
         _ network: FigureNetwork,
         trials: Int
     ) -> [FigureBatch] {
-        stride(from: 0, to: trials, by: trialsInRoom).map { first in
+        stride(from: 0, to: trials, by: trialsInBatch).map { first in
             FigureBatch(
                 trial: trial,
                 nodes: nodes,
                 network: network,
                 seed: UInt64(first + 1),
-                count: min(trialsInRoom, trials - first)
+                count: min(trialsInBatch, trials - first)
             )
         }
     }
@@ -72,8 +72,9 @@ package struct FigureBatch: Sendable {
         var seed = seed
         var following = SeededGenerator(seed: seed).stream("figures.rooms")
         while done < count {
-            // A cut raises the time after which silence is suspect, so each needs a room of its own.
-            let limit = trial == .heal ? 1 : count - done
+            // What was lost once is suspect later for the next five minutes, so each trial has a room
+            // of its own where something is lost.
+            let limit = trial == .commit || trial == .quiet ? count - done : 1
             do {
                 try run(limit, seed: seed, &done, &result)
             } catch {
@@ -127,13 +128,18 @@ extension FigureRoom {
         }
     }
 
-    /// Lets `end` happen to the leader while all others ask for a write; answers how long the first
+    /// How many members ask for a write at once.
+    private static let writers = 15
+
+    /// Lets `end` happen to the leader while the others ask for a write; answers how long the first
     /// write took, and that of one of them.
     private func loseLeader(
         _ leader: Int,
         _ end: (Int) -> Void
     ) throws(Stuck) -> (first: Duration, one: Duration) {
+        // In large rooms some of them, as writes of all would be a burst of their own.
         let survivors = world.nodes.indices.filter { $0 != leader }
+            .shuffled(using: &draw).prefix(Self.writers)
         let begin = world.time
         end(leader)
         let requests = survivors.map { write(on: $0) }

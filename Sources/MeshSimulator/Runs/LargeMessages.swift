@@ -29,7 +29,8 @@ struct LargeMessages {
     private(set) var moved = 0
 
     private static let fragmentBytes = 1000
-    private static let resend = Duration.milliseconds(40)
+    /// As long as the transport's probe takes on a local network (RFC 9002 §6.2).
+    private static let resend = Duration.milliseconds(15)
     private static let resendMaximum = Duration.milliseconds(320)
     /// How long a message is tried; then it is given up, as when a connection dies.
     private static let patience = Duration.seconds(10)
