@@ -18,7 +18,10 @@ struct Attempt: Sendable {
     var epoch: Epoch = .zero
     /// Who shall be in the view; rank order is made at the end.
     var members: [Member]
-    /// Processes that leave with this view: asked, weighed, not waited for.
+    /// Processes that are asked and weighed, and not in the view: those that leave with it, and with
+    /// `.majority` the rest of the required configurations.
+    var outside: [ProcessID] = []
+    /// Of those, the ones that leave: they answer soon or are gone.
     var leavers: [ProcessID] = []
     /// Processes that are out for good with this view.
     var departed: [ProcessID] = []
@@ -31,7 +34,18 @@ struct Attempt: Sendable {
     var flushed: Log?
     /// The losing branch that the view takes in.
     var branch: HandedBranch?
+    /// Whether a person, or the time, overrules the weights.
+    var force = Force.none
     var tries = 0
+
+    enum Force: Sendable {
+        /// Nobody does.
+        case none
+        /// The component goes on without the weight, as with `.available`.
+        case survivor
+        /// A person says that this component is the room from now on.
+        case primary
+    }
 
     init(reason: Message.Reason, members: [Member], now: Instant) {
         self.reason = reason
@@ -53,7 +67,7 @@ struct Attempt: Sendable {
 // Views and election (`30-consensus.md` §7): asking, preparing, flushing, installing.
 extension ConsensusCore {
     /// Stands for leader with those who still answer.
-    mutating func campaign(members: [Member]) {
+    mutating func campaign(members: [Member], force: Attempt.Force = .none) {
         guard attempt == nil, departure == nil, role != .left else { return }
         var members = members
         if !members.contains(where: { $0.process == me }) {
@@ -61,6 +75,11 @@ extension ConsensusCore {
         }
         talk = nil
         attempt = Attempt(reason: .suspicion, members: members, now: now)
+        attempt?.force = force
+        if followsMajority, force == .none {
+            let voters = voters(besides: members)
+            attempt?.outside = voters
+        }
         statistics.attempts += 1
         tickAttempt()
     }
@@ -101,12 +120,18 @@ extension ConsensusCore {
         leavers: [ProcessID],
         departed: [ProcessID],
         proof: [Epoch],
-        branch: HandedBranch? = nil
+        branch: HandedBranch? = nil,
+        force: Attempt.Force = .none
     ) {
         var attempt = Attempt(reason: reason, members: members, now: now)
         attempt.branch = branch
         attempt.leavers = leavers
+        attempt.outside = leavers
         attempt.departed = departed
+        attempt.force = force
+        if followsMajority, force == .none {
+            attempt.outside += voters(besides: members).filter { !leavers.contains($0) }
+        }
         attempt.proof = proof
         self.attempt = attempt
         leading?.changeAt = nil
@@ -143,11 +168,15 @@ extension ConsensusCore {
 
     private mutating func tickAsking() {
         guard let asking = attempt else { return }
-        let waiting = asking.members.map(\.process).filter {
-            $0.tag != me.tag && !asking.wills.contains($0.tag)
-                && !isGivenUp($0.tag, since: asking.phaseSince, patience: .milliseconds(80))
+        func isAwaited(_ process: ProcessID) -> Bool {
+            process.tag != me.tag && !asking.wills.contains(process.tag)
+                && !isGivenUp(process.tag, since: asking.phaseSince, patience: .milliseconds(80))
         }
+        var waiting = asking.members.map(\.process).filter(isAwaited)
+        let mayForm = mayForm(askedBy: asking)
+        if waiting.isEmpty, !mayForm { waiting = asking.outside.filter(isAwaited) }
         guard !waiting.isEmpty else {
+            guard mayForm else { return standBack() }
             let own = me.tag
             attempt?.members.removeAll {
                 $0.process.tag != own && !asking.wills.contains($0.process.tag)
@@ -158,7 +187,8 @@ extension ConsensusCore {
         let resendAt = now + resendInterval
         attempt?.resendAt = resendAt
         let wanted = Epoch(counter: counterSeen &+ 1, proposer: me.tag)
-        for process in waiting {
+        let outside = asking.outside.filter(isAwaited)
+        for process in waiting + outside where !waiting.contains(process) || !outside.contains(process) {
             send(.prevote(head: log.headPosition), to: process, epoch: wanted)
         }
         // The suspect may say that it lives.
@@ -192,13 +222,19 @@ extension ConsensusCore {
         counterSeen = max(counterSeen, would.promised.counter)
         guard let attempt, case .asking = attempt.phase, epoch.proposer == me.tag else { return }
         if would.yes {
-            guard attempt.members.contains(where: { $0.process == process }) else { return }
+            guard
+                attempt.members.contains(where: { $0.process == process })
+                    || attempt.outside.contains(process)
+            else { return }
             if !attempt.wills.contains(process.tag) { self.attempt?.wills.append(process.tag) }
             tickAsking()
         } else if would.lastView == view?.epoch {
             // Somebody in my view holds a live leader: nothing has changed, and I wait.
             self.attempt = nil
             campaignAt = now + .milliseconds(50)
+        } else if followsMajority, would.lastView > view?.epoch ?? .zero {
+            // A later view lives without me, and there is but one.
+            rejoin(via: process)
         } else {
             // It is in another view: I was dropped, or it was.
             self.attempt?.members.removeAll { $0.process == process }
@@ -235,6 +271,7 @@ extension ConsensusCore {
             headHash: log.headHash,
             commit: commit,
             heardFrom: heardFrom,
+            isForced: isAstray,
             required: knownRequired
         )
     }
@@ -253,7 +290,7 @@ extension ConsensusCore {
 
     private mutating func tickPreparing() {
         guard let preparing = attempt else { return }
-        let asked = preparing.members.map(\.process) + preparing.leavers
+        let asked = preparing.members.map(\.process) + preparing.outside
         let missing = asked.filter { preparing.promises[$0.tag] == nil }
         let patience: Duration =
             preparing.reason == .suspicion || preparing.reason == .handover
@@ -262,18 +299,26 @@ extension ConsensusCore {
             isGivenUp(
                 process.tag,
                 since: preparing.phaseSince,
-                patience: preparing.leavers.contains(process)
+                patience: preparing.outside.contains(process)
                     || links[process.tag]?.isReachable != true
                     ? .milliseconds(60) : patience
             )
         }
+        let mayForm = quorum(of: preparing) != nil
         if missing.allSatisfy({ process in
-            preparing.leavers.contains(process) && silent.contains(process)
+            preparing.outside.contains(process)
+                && (silent.contains(process) || mayForm && !preparing.leavers.contains(process))
         }) {
-            return finishPreparing()
+            return mayForm ? finishPreparing() : standBack()
         }
-        let dropped = silent.filter { !preparing.leavers.contains($0) }
-        if !dropped.isEmpty { return retry(without: dropped.map(\.tag)) }
+        let dropped = silent.filter { !preparing.outside.contains($0) }.map(\.tag)
+        if !dropped.isEmpty {
+            guard followsQuorum(preparing) else { return retry(without: dropped) }
+            // Whoever was silent may still have promised: it weighs, and stays in the old view.
+            attempt?.members.removeAll { dropped.contains($0.process.tag) }
+            attempt?.outside += asked.filter { dropped.contains($0.tag) }
+            return tickPreparing()
+        }
         guard now >= preparing.resendAt else { return }
         let resendAt = now + resendInterval
         attempt?.resendAt = resendAt
@@ -310,10 +355,10 @@ extension ConsensusCore {
         _ process: ProcessID
     ) {
         guard epoch.proposer == process.tag, prepare.tags.contains(me.tag) else { return }
-        if epoch < promised {
+        guard epoch == promised || policy.mayPromise(epoch, promised: promised) else {
             return send(.reject(promised: promised, isVeto: false), to: process, epoch: epoch)
         }
-        if epoch > promised {
+        if epoch != promised {
             let isConsented =
                 view.map { view in
                     process.tag == view.epoch.proposer || prepare.proof.contains(view.epoch)
@@ -327,7 +372,7 @@ extension ConsensusCore {
             promisedAt = now
             attempt = nil
             // A way into a view below the promise leads nowhere; a learner's goes on.
-            if catchUp?.target != nil || role != .joining { catchUp = nil }
+            if catchUp?.target != nil || !mayJoin { catchUp = nil }
             campaignAt = nil
         } else if view?.epoch == epoch {
             return sendInstalled(to: process)
@@ -342,10 +387,11 @@ extension ConsensusCore {
     ) {
         guard let attempt, case .preparing = attempt.phase, attempt.epoch == epoch,
             attempt.members.contains(where: { $0.process == process })
-                || attempt.leavers.contains(process),
+                || attempt.outside.contains(process),
             promise.head.index < 1 << 62
         else { return }
         self.attempt?.promises[process.tag] = promise
+        if followsQuorum(attempt) { widen(promise.required) }
         tickPreparing()
     }
 
@@ -362,6 +408,10 @@ extension ConsensusCore {
         else { return }
         if isVeto {
             if rejected.reason == .suspicion { return abandon() }
+            if rejected.outside.contains(process) {
+                self.attempt?.outside.removeAll { $0 == process }
+                return tickPreparing()
+            }
             return retry(without: [process.tag])
         }
         guard rejected.tries < 12 else { return abandon() }
@@ -376,9 +426,31 @@ extension ConsensusCore {
 
     /// All have promised: takes the best log of my line, then installs (§7.4).
     private mutating func finishPreparing() {
-        guard let attempt else { return }
-        // A leader that changes its own view has the longest log of its line.
-        guard attempt.reason == .suspicion || attempt.reason == .handover else {
+        guard var attempt, let quorum = quorum(of: attempt) else { return }
+        let followsQuorum = followsQuorum(attempt)
+        if followsQuorum {
+            // Who does not count, or went on without the weight, is a branch or an outsider.
+            for (tag, promise) in zip(attempt.promises.tags, attempt.promises.values)
+            where !quorum.contains(tag) || promise.isForced {
+                attempt.promises[tag] = nil
+                attempt.members.removeAll { $0.process.tag == tag }
+            }
+            // Whoever promised lives, and belongs into the view; unless it leaves.
+            for process in attempt.outside where attempt.promises[process.tag] != nil {
+                guard let member = view?.member(tag: process.tag),
+                    !attempt.leavers.contains(process), !attempt.departed.contains(process),
+                    attempt.members.count < Limits.members
+                else { continue }
+                attempt.members.append(member)
+            }
+            attempt.outside.removeAll { process in
+                attempt.members.contains { $0.process == process }
+            }
+            self.attempt = attempt
+        }
+        // A leader that changes its own view has the longest log of its line; but with `.majority` there
+        // is but one line, and another may have led it on.
+        guard followsQuorum || attempt.reason == .suspicion || attempt.reason == .handover else {
             return finishFlushing()
         }
         var best: (tag: UInt64, view: Epoch, head: UInt64) = (
@@ -391,16 +463,31 @@ extension ConsensusCore {
             }
         }
         guard best.tag != me.tag,
-            let source = (attempt.members.map(\.process) + attempt.leavers)
+            let source = (attempt.members.map(\.process) + attempt.outside)
                 .first(where: { $0.tag == best.tag })
         else { return finishFlushing() }
-        guard best.head > log.head else {
-            // A higher view with a shorter log: another line.
-            return retry(without: [best.tag])
-        }
         self.attempt?.source = source
-        self.attempt?.flushed = Log(base: log.headPosition, hash: log.headHash)
         self.attempt?.enter(.flushing, now: now)
+        if best.head > log.head {
+            self.attempt?.flushed = Log(base: log.headPosition, hash: log.headHash)
+            fetchFlush()
+        } else if followsQuorum {
+            flushFromCommit()
+        } else {
+            // A higher view with a shorter log: another line.
+            retry(without: [best.tag])
+        }
+    }
+
+    /// Takes the source's log from the last entry on that both must hold: what is behind it in mine is
+    /// not committed, and is cut (`.majority` alone).
+    private mutating func flushFromCommit() {
+        guard let attempt, let source = attempt.source else { return }
+        guard let position = log.position(at: commit), let hash = log.hash(at: commit),
+            attempt.flushed?.base != position
+        else { return retry(without: [source.tag]) }
+        self.attempt?.flushed = Log(base: position, hash: hash)
+        if attempt.promises[source.tag]?.head == position { return finishFlushing() }
         fetchFlush()
     }
 
@@ -451,7 +538,11 @@ extension ConsensusCore {
         guard let attempt, case .flushing = attempt.phase, attempt.source == process else {
             return false
         }
-        retry(without: [process.tag])
+        if followsQuorum(attempt) {
+            flushFromCommit()
+        } else {
+            retry(without: [process.tag])
+        }
         return true
     }
 
@@ -461,6 +552,7 @@ extension ConsensusCore {
     /// nothing of it is lost.
     private mutating func finishFlushing() {
         guard let attempt else { return }
+        if followsQuorum(attempt) { return installOwn([]) }
         var strangers: [UInt64] = []
         var parents: [Epoch] = []
         let history = history(with: attempt.flushed)
@@ -472,7 +564,7 @@ extension ConsensusCore {
             if history.covers(promise.head) || attempt.branch?.history.covers(promise.head) == true
             {
                 parents.append(promise.lastView)
-            } else if !attempt.leavers.contains(where: { $0.tag == tag }) {
+            } else if !attempt.outside.contains(where: { $0.tag == tag }) {
                 strangers.append(tag)
             }
         }

@@ -78,7 +78,7 @@ extension ConsensusCore {
             .join(
                 .init(
                     ability: ability,
-                    policy: configuration.policy.rawValue,
+                    policy: PartitionPolicy.demand(configuration.policy),
                     heads: genesis == nil ? [] : heads
                 )
             ),
@@ -88,7 +88,7 @@ extension ConsensusCore {
 
     /// Joiner: asks those it may join by, until one takes it in.
     mutating func tickJoin() {
-        guard role == .joining, catchUp == nil, now >= joinResend, !joinVia.isEmpty else { return }
+        guard mayJoin, catchUp == nil, now >= joinResend, !joinVia.isEmpty else { return }
         joinResend = now + .milliseconds(200)
         guard let via = joinVia.first(where: { links[$0.tag]?.isReachable == true }) else { return }
         // The next time another one is asked.
@@ -102,8 +102,12 @@ extension ConsensusCore {
         guard let running = catchUp, running.source == process else { return }
         switch offer {
         case .refusal(let refusal):
-            guard role == .joining, running.target == nil else { return }
-            end(.refused(refusal))
+            guard running.target == nil else { return }
+            if role == .joining {
+                end(.refused(refusal))
+            } else if refusal == .buried {
+                end(.left(.kicked))
+            }
         case .redirect(let leader):
             guard running.target == nil, leader.tag != me.tag else { return }
             catchUp = nil
@@ -163,7 +167,7 @@ extension ConsensusCore {
                 .join(
                     .init(
                         ability: ability,
-                        policy: configuration.policy.rawValue,
+                        policy: PartitionPolicy.demand(configuration.policy),
                         heads: [.init(index: log.head, hash: log.headHash)]
                     )
                 ),
@@ -244,6 +248,10 @@ extension ConsensusCore {
                 return
             }
         } else {
+            guard manifest.genesis == genesis(of: manifest.policy) else {
+                return end(.refused(.otherRoom))
+            }
+            policy = manifest.policy
             adoptGenesis(manifest.genesis)
         }
         // Past the view's start a snapshot serves only if it is of that very view.
@@ -314,6 +322,7 @@ extension ConsensusCore {
         statistics.snapshotsTaken += 1
         let log = Log(base: restored.applied, hash: restored.appliedHash)
         if catchUp?.target == nil {
+            guard restored.applied.index >= replica.applied.index else { return }
             self.log = log
             replica = restored
             commit = restored.applied.index
@@ -411,7 +420,9 @@ extension ConsensusCore {
         )
         var lost: [DiscardedEntry] = []
         for index in (fork + 1)...log.head {
-            guard let entry = log[index], let command = entry.command,
+            // With `.majority` what is not committed is nowhere yet: its origin sends it again.
+            guard index <= commit || !policy.isMajority,
+                let entry = log[index], let command = entry.command,
                 !records.contains(where: { $0.covers(entry.position) })
             else { continue }
             let discarded = DiscardedEntry(

@@ -45,6 +45,7 @@ struct Client: Sendable {
 extension ConsensusCore {
     mutating func submit(_ command: Command, now time: Instant) throws(SubmitError) -> Ticket {
         enter(time)
+        if role == .suspended { throw suspension }
         guard role == .member || role == .leader, departure == nil else { throw .notJoined }
         guard command.payload.count <= Limits.commandBytes else {
             throw .tooLarge(limit: Limits.commandBytes)
@@ -82,7 +83,17 @@ extension ConsensusCore {
         )
         tickClient()
         checkReads()
+        if role == .suspended { refuseReads() }
         return ticket
+    }
+
+    /// Answers that no quorum is there that could tell what the present state is.
+    mutating func refuseReads() {
+        let error = suspension
+        for read in client.reads where read.level == .linearizable && read.ready == nil {
+            output.events.append(.readRefused(read.ticket, error))
+        }
+        client.reads.removeAll { $0.level == .linearizable && $0.ready == nil }
     }
 
     /// When ``tickClient()`` has something to do, as things stand; a change of them ticks by itself.

@@ -48,6 +48,12 @@ package struct Consensus<Machine: StateMachine>: ~Copyable, Sendable {
     /// room's first: what the room had decided is not known here.
     package mutating func resume(now: Instant) { core.create(isFounding: false, now: now) }
 
+    /// Makes the component that this process hears the room's primary one, by a person's word.
+    ///
+    /// For when those who had the weight are gone for good. The view and all after it say `forced`: if
+    /// the others come back after all, theirs wins the merge. No effect in a primary component.
+    package mutating func adoptPrimary(now: Instant) { core.adoptPrimary(now: now) }
+
     /// Becomes a learner of the room that `process` is in; may be called again with others.
     package mutating func join(via process: ProcessID, now: Instant) {
         core.join(via: process, now: now)
@@ -120,6 +126,12 @@ package struct Consensus<Machine: StateMachine>: ~Copyable, Sendable {
         }
         return machine
     }
+    /// The room's partition policy, once it is known; before, the one demanded.
+    package var policy: PartitionPolicy { core.policy }
+    /// Why a write is refused in a component without quorum: the members heard, and how many it takes.
+    package var suspension: SubmitError? { core.role == .suspended ? core.suspension : nil }
+    /// The configurations that a primary view must outweigh, as far as this process knows.
+    package var required: [PrimaryConfiguration] { core.knownRequired }
     /// The newest view this process installed.
     package var view: View? { core.view }
     /// The leader of ``view``.

@@ -1,17 +1,12 @@
 package import MeshWire
 
-/// Which quorum rule a room follows; stands in the genesis.
-package enum PartitionPolicy: UInt8, Sendable {
-    /// Every component goes on; branches merge when they meet.
-    case available = 0
-}
-
 /// The tunable figures of consensus (`30-consensus.md` §5).
 package struct ConsensusConfiguration: Sendable {
     /// The room; it enters the genesis hash, never a message.
     package var room: RoomID
-    /// The quorum rule.
-    package var policy: PartitionPolicy = .available
+    /// The quorum rule that this process demands of a room; `nil` founds ``PartitionPolicy/available``
+    /// and joins any.
+    package var policy: PartitionPolicy?
     /// h: the time between two heartbeats of the leader; shorter finds a crash earlier, costs packets.
     package var heartbeat: Duration = .milliseconds(50)
     /// D for three and more members: silence after which a member is suspect.

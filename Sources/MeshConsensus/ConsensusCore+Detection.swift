@@ -206,17 +206,24 @@ extension ConsensusCore {
 
     /// Follower: watches the leader and campaigns when its turn comes.
     mutating func tickFollower() {
-        guard let view, role == .member, !isLeading else { return }
+        guard let view, role == .member || role == .suspended, !isLeading else { return }
         randomProbe()
         guard attempt == nil, catchUp?.target == nil else { return }
         guard isMember else {
-            // Caught up into a view without me, and its leader never took me in.
-            if now - viewSince > .seconds(1) { campaign(members: []) }
+            if followsMajority {
+                // The line goes on without me: only its leader takes me in.
+                if joinVia.isEmpty, let leader = view.leader { rejoin(via: leader) }
+            } else if now - viewSince > .seconds(1) {
+                // Caught up into a view without me, and its leader never took me in.
+                campaign(members: [])
+            }
             return
         }
         guard let leader = view.leader else { return }
         if promised > view.epoch, now < promisedAt + installPatience { return }
-        guard monitor(leader, vouching: .seconds(1)) else {
+        // A leader without a quorum is as good as none, where only a quorum goes on.
+        let isUseless = role == .suspended && joinVia.isEmpty
+        guard monitor(leader, vouching: .seconds(1)) || isUseless else {
             campaignAt = nil
             return
         }
@@ -324,7 +331,8 @@ extension ConsensusCore {
                 links.update(process.tag) { $0.measured(now - sentAt) }
             }
         } else {
-            // A helper vouches for a member that I cannot reach.
+            // A helper vouches for a member that I cannot reach; in vain for a leader without quorum.
+            if followsMajority, probe.target == view?.epoch.proposer, !probe.hasQuorum { return }
             links.update(probe.target) { $0.vouched = now }
         }
     }
@@ -374,7 +382,7 @@ extension ConsensusCore {
                     head: log.head,
                     hashPrefix: log.headHash.prefix,
                     size: UInt16(view.members.count),
-                    isPrimary: isPrimary
+                    isPrimary: isPrimary && !view.forced
                 )
             ),
             to: process

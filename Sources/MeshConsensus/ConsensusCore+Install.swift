@@ -5,8 +5,9 @@ extension ConsensusCore {
     mutating func installOwn(_ strangers: [Epoch]) {
         guard let attempt else { return }
         if let flushed = attempt.flushed {
+            log.truncate(after: flushed.base.index)
             for entry in flushed.entries { log.append(entry, digest: digest) }
-            if let newest = newestView(of: flushed) { view = newest }
+            view = newestView(of: log) ?? replica.view
         }
         let epoch = attempt.epoch
         let start = Position(epoch: epoch, index: log.head + 1)
@@ -15,8 +16,11 @@ extension ConsensusCore {
             members[index].joined = start
         }
         members.sort(by: Member.outranks)
-        let required = mergedRequired(attempt)
-        let promisers = attempt.promises.tags
+        let required = required(of: attempt)
+        let isPrimary = required.areOutweighed(by: attempt.promises.tags)
+        // Once a person has overruled the weights, the room's later views say so too.
+        let isOverruled =
+            attempt.force == .primary || view?.primary == true && view?.forced == true
         var parents = Set(strangers)
         if let view { parents.insert(view.epoch) }
         if let handed = attempt.branch { parents.insert(handed.branch.epoch) }
@@ -28,7 +32,8 @@ extension ConsensusCore {
             required: required,
             start: start,
             startHash: log.headHash,
-            primary: required.allSatisfy { $0.isOutweighed(by: promisers) }
+            primary: isPrimary,
+            forced: isOverruled || policy.isMajority && !isPrimary
         )
         var install = Message.Install(
             previous: log.headPosition,
@@ -51,7 +56,7 @@ extension ConsensusCore {
             installResend: now,
             startedAt: now
         )
-        leader.leavers = attempt.leavers
+        leader.outside = attempt.outside
         leader.leaving = (old?.leaving ?? []).filter { next.contains($0) }
         leader.expelled = (old?.expelled ?? []).filter { next.contains($0) }
         for member in members where member.process.tag != me.tag {
@@ -102,27 +107,6 @@ extension ConsensusCore {
         return nil
     }
 
-    /// The union of what the promisers require, less what is older than the newest committed.
-    private func mergedRequired(_ attempt: Attempt) -> [PrimaryConfiguration] {
-        var merged: [PrimaryConfiguration] = []
-        for configuration in attempt.promises.values.flatMap(\.required) {
-            if let place = merged.firstIndex(where: { $0.epoch == configuration.epoch }) {
-                if configuration.isCommitted { merged[place].isCommitted = true }
-            } else {
-                merged.append(configuration)
-            }
-        }
-        merged.sort { $0.epoch < $1.epoch }
-        if let committed = merged.last(where: \.isCommitted) {
-            merged.removeAll { $0.epoch < committed.epoch }
-        }
-        if merged.count > ConsensusLimits.requiredConfigurations {
-            // The committed one stands first and stays.
-            merged.removeSubrange(1...(merged.count - ConsensusLimits.requiredConfigurations))
-        }
-        return merged
-    }
-
     /// Takes a view as mine; all work that belonged to the old one ends together.
     mutating func adopt(_ next: View) {
         let old = view
@@ -134,6 +118,8 @@ extension ConsensusCore {
         leading = nil
         campaignAt = nil
         leaderHasQuorum = true
+        quorumAt = now
+        standBacks = 0
         isAcknowledgmentDue = false
         challenges = TagMap()
         helperRequests = []
@@ -166,6 +152,9 @@ extension ConsensusCore {
         if next.contains(me) {
             joinVia = []
             become(.member)
+        } else if policy.isMajority, departure == nil, !next.departed.contains(me) {
+            // Installed for its weight alone: back in by the front door.
+            if let leader = next.leader { rejoin(via: leader) }
         } else if role == .leader {
             // On the way out: the view is another's already.
             become(.member)
@@ -187,7 +176,7 @@ extension ConsensusCore {
             isDone = false
             send(.install(leader.install), to: leader.progress.values[index].process)
         }
-        for process in leader.leavers where !leader.leaversInstalled.contains(process.tag) {
+        for process in leader.outside where !leader.outsideInstalled.contains(process.tag) {
             if now - leader.startedAt < .seconds(1) {
                 isDone = false
                 send(.install(leader.install), to: process, epoch: view.epoch)
@@ -206,7 +195,7 @@ extension ConsensusCore {
             install.entry.position.index < 1 << 62,
             install.entry.position.index == install.previous.index &+ 1,
             next.startHash == install.previousHash,
-            next.contains(me) || next.departed.contains(me)
+            next.contains(me) || next.departed.contains(me) || policy.isMajority
         else { return }
         if let merge = install.merge {
             guard merge.position == Position(epoch: epoch, index: next.start.index + 1),
@@ -263,9 +252,9 @@ extension ConsensusCore {
         guard let leader = leading, let view, view.epoch == epoch, head == view.start.index,
             hash == log.hash(at: head) || log.base.index > head
         else { return }
-        if leader.leavers.contains(process) {
-            if !leader.leaversInstalled.contains(process.tag) {
-                leading?.leaversInstalled.append(process.tag)
+        if leader.outside.contains(process) {
+            if !leader.outsideInstalled.contains(process.tag) {
+                leading?.outsideInstalled.append(process.tag)
             }
             return updateCommit()
         }

@@ -26,9 +26,10 @@ struct Progress: Sendable {
 struct Leading: Sendable {
     var install: Message.Install
     var progress = TagMap<Progress>()
-    /// Departing processes that shall learn of the view.
-    var leavers: [ProcessID] = []
-    var leaversInstalled: [UInt64] = []
+    /// Processes not in the view that shall learn of it and weigh: leavers, and with `.majority` the
+    /// rest of the required configurations.
+    var outside: [ProcessID] = []
+    var outsideInstalled: [UInt64] = []
     var sequence: UInt32 = 0
     var nextHeartbeat: Instant
     /// When those beside the fast successors are due.
@@ -125,6 +126,8 @@ extension ConsensusCore {
             || (leading?.changeAt.map { now >= $0 } ?? false)
         guard !suspects.isEmpty || hasPromisedAway || isOutpromised || wantsChange else { return }
         guard !suspects.isEmpty || mayChangeView else { return }
+        // Without the weight an attempt would only raise the counter.
+        guard !followsMajority || hearsQuorum else { return }
         changeView(without: suspects)
     }
 
@@ -199,6 +202,8 @@ extension ConsensusCore {
     mutating func receiveHeartbeat(_ beat: Message.Heartbeat, _ process: ProcessID) {
         guard let view, process.tag == view.epoch.proposer, !isLeading else { return }
         leaderHasQuorum = beat.hasQuorum
+        // Once left behind, word of the old view's quorum is old.
+        if beat.hasQuorum, joinVia.isEmpty { quorumAt = now }
         if isActive { advanceCommit(to: min(beat.commit, log.head)) }
         answerHeartbeat(beat, process, epoch: view.epoch)
     }
@@ -437,9 +442,9 @@ extension ConsensusCore {
         if !isViewCommitted {
             guard hasMajority({ $0.isInstalled }) else { return }
             let holders =
-                [me.tag] + (leading?.leaversInstalled ?? [])
+                [me.tag] + (leading?.outsideInstalled ?? [])
                 + members.filter(\.isInstalled).map(\.process.tag)
-            if view.primary, !view.required.allSatisfy({ $0.isOutweighed(by: holders) }) { return }
+            if view.primary, !view.required.areOutweighed(by: holders) { return }
         }
         if !isViewCommitted || commit < log.head {
             var matches = members.map { $0.isInstalled ? $0.match : 0 }

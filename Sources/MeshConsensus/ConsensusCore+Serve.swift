@@ -27,13 +27,17 @@ struct ServedSnapshot: Sendable {
 extension ConsensusCore {
     mutating func receiveJoin(_ join: Message.Join, _ process: ProcessID) {
         guard genesis != nil, let view, isMember else { return }
-        if view.contains(process) {
+        if view.contains(process)
+            || leading?.outside.contains(process) == true && !isViewCommitted
+        {
             // A member on its way into this view; the leader serves it before the view commits.
             leading?.progress.update(process.tag) { $0.progressAt = now }
             return offerLog(join, process)
         }
         guard isLeading else {
-            guard let leader = view.leader, isViewCommitted else { return }
+            // Once left behind, I know who leads now; my view's leader leads no more.
+            let leader = role == .suspended ? joinVia.first : isViewCommitted ? view.leader : nil
+            guard let leader, leader != me, leader != process else { return }
             return send(.offer(.redirect(leader)), to: process)
         }
         guard isViewCommitted, departure == nil else { return }
@@ -68,7 +72,9 @@ extension ConsensusCore {
     }
 
     private func refusal(_ join: Message.Join, _ process: ProcessID) -> JoinRefusal? {
-        if join.policy != configuration.policy.rawValue { return .policyMismatch }
+        if join.policy != PartitionPolicy.demand(nil), join.policy != PartitionPolicy.demand(policy) {
+            return .policyMismatch
+        }
         if replica.isBuried(process.tag) { return .buried }
         guard let view else { return nil }
         if view.member(tag: process.tag) != nil { return .tagCollision }
@@ -155,6 +161,7 @@ extension ConsensusCore {
         let bytes = replica.snapshot(genesis: genesis ?? .zero)
         let manifest = Message.Manifest(
             genesis: genesis ?? .zero,
+            policy: policy,
             position: replica.applied,
             hash: replica.appliedHash,
             byteCount: UInt32(clamping: bytes.count),

@@ -27,6 +27,8 @@ struct ConsensusCore: ~Copyable, Sendable {
     var due: Instant?
     var lastAdvance: Instant
 
+    /// The room's, once it is known.
+    var policy: PartitionPolicy
     var genesis: Digest?
     var roomTag: UInt64 = 0
     var role: Role = .joining
@@ -57,6 +59,12 @@ struct ConsensusCore: ~Copyable, Sendable {
     var campaignAt: Instant?
     var nextRandomProbe: Instant
     var leaderHasQuorum = false
+    /// When a quorum was last known to stand behind my leader; only `.majority` asks.
+    var quorumAt: Instant
+    /// Attempts in a row that were given up for want of weight.
+    var standBacks = 0
+    /// When a suspended process goes on all the same; `nil`: never.
+    var survivorAt: Instant?
     var helperRequests: [HelperRequest] = []
 
     var attempt: Attempt?
@@ -90,6 +98,7 @@ struct ConsensusCore: ~Copyable, Sendable {
         now = other.now
         due = other.due
         lastAdvance = other.lastAdvance
+        policy = other.policy
         genesis = other.genesis
         roomTag = other.roomTag
         role = other.role
@@ -111,6 +120,9 @@ struct ConsensusCore: ~Copyable, Sendable {
         campaignAt = other.campaignAt
         nextRandomProbe = other.nextRandomProbe
         leaderHasQuorum = other.leaderHasQuorum
+        quorumAt = other.quorumAt
+        standBacks = other.standBacks
+        survivorAt = other.survivorAt
         helperRequests = other.helperRequests
         attempt = other.attempt
         leading = other.leading
@@ -142,6 +154,7 @@ struct ConsensusCore: ~Copyable, Sendable {
         now: Instant
     ) {
         self.configuration = configuration
+        policy = configuration.policy ?? .available
         me = process
         self.ability = ability
         self.digest = digest
@@ -153,6 +166,7 @@ struct ConsensusCore: ~Copyable, Sendable {
         promisedAt = now
         replica = Replica(machine: machine, genesis: .zero)
         viewSince = now
+        quorumAt = now
         healthAt = now
         nextRandomProbe = now
         talkBackoff = now
@@ -196,6 +210,7 @@ extension ConsensusCore {
     /// Whether I am a leader that sequences commands now.
     var isAdmitting: Bool {
         isLeading && isUsable && attempt == nil && talk?.verdict != .lost && departure == nil
+            && (leading?.hasQuorum == true || !followsMajority)
     }
 
     func hash(_ bytes: [UInt8]) -> Digest { digest(bytes) }
@@ -234,18 +249,25 @@ extension ConsensusCore {
         enter(time)
         guard genesis == nil, role == .joining else { return }
         isResumed = !isFounding
-        var writer = ByteWriter(capacity: 128)
-        writer.write("huddle/1 genesis".utf8)
-        writer.write(UInt8(0))
-        writer.write(configuration.room)
-        writer.write(configuration.policy.rawValue)
-        adoptGenesis(digest(writer.bytes))
+        adoptGenesis(genesis(of: policy))
+        // Of what a resumed room had decided nobody here knows: a majority of it must say so first.
+        guard isFounding || !policy.isMajority else { return become(.suspended) }
         attempt = Attempt(
             reason: .change,
             members: [Member(process: me, ability: ability, joined: .zero)],
             now: now
         )
         beginPreparing()
+    }
+
+    /// The hash at the start of every log of this room, if it follows `policy`.
+    func genesis(of policy: PartitionPolicy) -> Digest {
+        var writer = ByteWriter(capacity: 128)
+        writer.write("huddle/1 genesis".utf8)
+        writer.write(UInt8(0))
+        writer.write(configuration.room)
+        policy.encode(into: &writer)
+        return digest(writer.bytes)
     }
 
     mutating func adoptGenesis(_ genesis: Digest) {
@@ -259,7 +281,7 @@ extension ConsensusCore {
 
     mutating func join(via process: ProcessID, now time: Instant) {
         enter(time)
-        guard role == .joining, process.tag != me.tag else { return }
+        guard mayJoin, process.tag != me.tag else { return }
         joinVia.removeAll { $0 == process }
         joinVia.insert(process, at: 0)
         if joinVia.count > 16 { joinVia.removeLast() }
@@ -352,6 +374,7 @@ extension ConsensusCore {
         tickLocal()
         tickJoin()
         tickLeading()
+        tickQuorum()
         tickFollower()
         tickAttempt()
         tickCatchUp()
@@ -392,7 +415,7 @@ extension ConsensusCore {
 
     private var isBusy: Bool {
         if attempt != nil || catchUp != nil || talk != nil || departure != nil { return true }
-        if !joinVia.isEmpty && role == .joining { return true }
+        if !joinVia.isEmpty && mayJoin { return true }
         if !learners.isEmpty || !challenges.isEmpty || campaignAt != nil { return true }
         if let view, promised != view.epoch { return true }
         if leading != nil, !isViewCommitted || leading?.wantsChange == true { return true }
@@ -411,6 +434,8 @@ extension ConsensusCore {
         guard role != next, role != .left else { return }
         role = next
         output.events.append(.roleChanged(next))
+        survivorAt = nil
+        if next == .suspended { noteSuspended() }
         if next == .left {
             attempt = nil
             leading = nil

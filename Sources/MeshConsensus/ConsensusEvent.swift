@@ -28,6 +28,8 @@ package enum Role: Hashable, Sendable {
     case member
     /// Its own view was installed by a commit quorum.
     case leader
+    /// Without a quorum, in a room that follows ``PartitionPolicy/majority(survivor:)``.
+    case suspended
     /// Left, kicked or refused; terminal.
     case left
 }
@@ -62,6 +64,8 @@ package enum SubmitError: Error, Hashable, Sendable {
     case notJoined
     /// The command demands the primary component and this is another one.
     case notPrimary
+    /// `have` members are heard here and `need` must be: the room follows the majority alone.
+    case suspended(have: Int, need: Int)
     /// Too much is waiting: at most 256 commands a process.
     case busy
     /// The payload has more than ``Limits/commandBytes``.
@@ -112,6 +116,8 @@ package enum ConsensusEvent: Sendable {
     case completed(Ticket, Result<Completion, SubmitError>)
     /// The state is fresh enough for the read; it was at this position when that became true.
     case readReady(Ticket, Position)
+    /// The read cannot be answered now.
+    case readRefused(Ticket, SubmitError)
     /// The role changed.
     case roleChanged(Role)
     /// The processes that were lost without leaving.

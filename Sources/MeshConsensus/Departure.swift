@@ -93,14 +93,14 @@ extension ConsensusCore {
 
     /// Tells those that left with this view that it has committed.
     mutating func dismissLeavers() {
-        guard let leader = leading, !leader.leavers.isEmpty else { return }
-        for process in leader.leavers {
+        guard let leader = leading, !leader.outside.isEmpty else { return }
+        for process in leader.outside {
             send(.leaveAnswer(.requested, commitPosition), to: process)
         }
         if now - leader.startedAt > .milliseconds(200)
-            || leader.leavers.allSatisfy({ leader.leaversInstalled.contains($0.tag) })
+            || leader.outside.allSatisfy({ leader.outsideInstalled.contains($0.tag) })
         {
-            leading?.leavers = []
+            leading?.outside = []
         }
     }
 

@@ -48,14 +48,20 @@ extension ConsensusCore {
     }
 
     mutating func receiveBeacon(_ beacon: Message.Beacon, _ process: ProcessID) {
-        guard let view, isMember, beacon.epoch.proposer == process.tag else { return }
+        guard beacon.epoch.proposer == process.tag else { return }
+        if followsMajority, role == .suspended || beacon.isPrimary, follow(beacon, of: process) {
+            return
+        }
+        guard let view, isMember else { return }
         guard view.member(tag: process.tag) == nil else {
             // My leader leads a later view, and beacons go to those outside alone: I was dropped.
-            if process == view.leader, beacon.epoch > max(view.epoch, promised) {
+            if !followsMajority, process == view.leader, beacon.epoch > max(view.epoch, promised) {
                 campaign(members: [])
             }
             return
         }
+        // Two unforced primary views stand on one line: the lower one comes by itself.
+        guard !followsMajority || !beacon.isPrimary || view.forced else { return }
         guard mayTalk, talk == nil, let link = links[process.tag], link.isReachable else { return }
         openTalk(process)
     }

@@ -130,6 +130,7 @@ extension Message {
             writer.write(promise.headHash)
             writer.write(promise.commit)
             writer.write(promise.heardFrom)
+            writer.write(flag: promise.isForced)
             writer.writeCount(promise.required.count)
             for configuration in promise.required { writer.write(configuration) }
         case .reject(let promised, let isVeto):
@@ -175,6 +176,7 @@ extension Message {
         case .offer(.manifest(let manifest)):
             writer.write(UInt8(1))
             writer.write(manifest.genesis)
+            manifest.policy.encode(into: &writer)
             writer.write(manifest.position)
             writer.write(manifest.hash)
             writer.write(manifest.byteCount)
@@ -301,6 +303,7 @@ extension Message {
                     headHash: try reader.read(),
                     commit: try reader.read(),
                     heardFrom: try reader.read(),
+                    isForced: try reader.readFlag(),
                     required: try reader.readConfigurations()
                 )
             )
@@ -538,6 +541,7 @@ extension ByteReader {
             return .manifest(
                 Message.Manifest(
                     genesis: try read(),
+                    policy: try PartitionPolicy(reading: &self),
                     position: try readPosition(),
                     hash: try read(),
                     byteCount: try read(),

@@ -160,6 +160,8 @@ extension Message {
         var headHash: Digest
         var commit: UInt64
         var heardFrom: UInt64
+        /// Whether ``lastView`` goes on without the weight: a branch of its own, never a source.
+        var isForced: Bool
         var required: [PrimaryConfiguration]
     }
 
@@ -214,6 +216,7 @@ extension Message {
     /// What a snapshot is.
     struct Manifest: Hashable, Sendable {
         var genesis: Digest
+        var policy: PartitionPolicy
         var position: Position
         var hash: Digest
         var byteCount: UInt32

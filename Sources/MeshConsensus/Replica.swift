@@ -47,7 +47,7 @@ struct Replica: Sendable {
         defer {
             applied = entry.position
             appliedHash = entry.hash
-            if view?.primary == true { primaryEnd = entry.position }
+            if view?.primary == true, view?.forced != true { primaryEnd = entry.position }
         }
         switch entry.body {
         case .noop: return .none

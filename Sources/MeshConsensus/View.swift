@@ -63,7 +63,7 @@ package struct View: Hashable, Sendable {
     package var startHash: Digest
     /// Whether its promisers outweighed every required configuration.
     package var primary: Bool
-    /// Whether a person or a time-out overruled the weights; always false with `.available`.
+    /// Whether a person or a time-out overruled the weights.
     package var forced: Bool
     private var lists: Lists
 

@@ -124,6 +124,9 @@ extension Engine {
         case .readReady(let ticket, let position):
             guard let request = operations.answered(ticket) else { return }
             events.append(.readReady(request, .success(position)))
+        case .readRefused(let ticket, let error):
+            guard let request = operations.answered(ticket) else { return }
+            events.append(.readReady(request, .failure(.refused(error))))
         case .merged(let report):
             events.append(.merged(report))
         case .branchDiscarded(let entries):

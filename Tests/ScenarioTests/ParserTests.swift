@@ -79,7 +79,7 @@ import Testing
         Wrong(line: "pause A", answer: "expected `for TIME`, found the end of the line"),
         Wrong(line: "done", answer: "`done` without a `repeat`"),
         Wrong(line: "repeat 3 every 1s", answer: "this `repeat` has no `done`"),
-        Wrong(line: "policy strict", answer: "expected `available`, found `strict`"),
+        Wrong(line: "policy strict", answer: "expected `available` or `majority`, found `strict`"),
         Wrong(line: "seed many", answer: "expected a number, found `many`"),
     ]
 

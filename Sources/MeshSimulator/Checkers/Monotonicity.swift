@@ -25,20 +25,22 @@ package struct Monotonicity: Sendable {
             )
         }
         // A learner has no say yet: it may follow one branch, then another, then found anew.
-        guard seen.role == .member || seen.role == .leader else { return }
+        guard seen.role != .joining, seen.role != .left else { return }
         let old = marks[seen.life, default: Marks()]
         let view = seen.view?.epoch ?? .zero
         guard seen.promised >= old.promised else {
             throw fell(seen, "promised", "\(old.promised)", "\(seen.promised)")
         }
-        guard view >= old.view else { throw fell(seen, "view", "\(old.view)", "\(view)") }
+        // Without a quorum it follows the line that has one, over attempts that came to nothing.
+        let isFollowing = seen.role == .suspended
+        guard isFollowing || view >= old.view else { throw fell(seen, "view", "\(old.view)", "\(view)") }
         guard seen.commit >= old.commit else {
             throw fell(seen, "commit", "\(old.commit)", "\(seen.commit)")
         }
         guard seen.applied >= old.applied else {
             throw fell(seen, "applied", "\(old.applied)", "\(seen.applied)")
         }
-        guard view <= seen.promised else {
+        guard isFollowing || view <= seen.promised else {
             throw Violation(
                 Self.invariant,
                 "\(seen.life) installed \(view) above its promise \(seen.promised)"
@@ -46,7 +48,7 @@ package struct Monotonicity: Sendable {
         }
         marks[seen.life] = Marks(
             promised: seen.promised,
-            view: view,
+            view: max(view, old.view),
             commit: seen.commit,
             applied: seen.applied
         )

@@ -22,6 +22,9 @@ package struct ReadFreshness: Sendable {
         begun[id] = newest
     }
 
+    /// The read was refused.
+    package mutating func forget(_ id: UInt64) { begun[id] = nil }
+
     /// The read was answered with the state at `position`.
     package mutating func end(_ id: UInt64, at position: Position) throws(Violation) {
         guard let before = begun.removeValue(forKey: id) else { return }

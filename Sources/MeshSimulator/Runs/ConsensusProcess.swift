@@ -27,6 +27,8 @@ package final class ConsensusProcess: MeshProcess {
         )
         /// Read; answered by `.read`.
         case read(request: UInt64, ReadLevel = .linearizable)
+        /// A person says that the component of this process is the room.
+        case adoptPrimary
         /// Remove a process, as the leader does for a kick.
         case expel(ProcessID)
     }
@@ -36,6 +38,8 @@ package final class ConsensusProcess: MeshProcess {
         case consensus(ConsensusEvent)
         case completed(request: UInt64, Result<Completion, SubmitError>)
         case read(request: UInt64, Position)
+        /// A read could not be answered.
+        case refused(request: UInt64)
     }
 
     /// The state machine under test.
@@ -86,6 +90,7 @@ package final class ConsensusProcess: MeshProcess {
         seed: UInt64,
         planted: PlantedBug? = nil,
         registers: Int = 0,
+        policy: PartitionPolicy = .available,
         now: Instant,
         identity other: Int? = nil,
         ability: UInt8 = 0
@@ -105,8 +110,10 @@ package final class ConsensusProcess: MeshProcess {
             incarnation: random,
             tag: tag.finish()
         )
+        var configuration = ConsensusConfiguration(room: .zero)
+        configuration.policy = policy
         consensus = Consensus(
-            configuration: ConsensusConfiguration(room: .zero),
+            configuration: configuration,
             process: process,
             ability: ability,
             machine: RegisterMachine(planted: isSound ? nil : planted, filled: registers),
@@ -140,6 +147,7 @@ package final class ConsensusProcess: MeshProcess {
             nextHello = now
         case .leave: consensus.leave(now: now)
         case .joinVia(let process): consensus.join(via: process, now: now)
+        case .adoptPrimary: consensus.adoptPrimary(now: now)
         case .expel(let process): consensus.expel(process, now: now)
         case .read(let request, let level):
             tickets[consensus.read(readsStale ? .local : level, now: now)] = request
@@ -217,6 +225,10 @@ package final class ConsensusProcess: MeshProcess {
         )
         seen.misacknowledged = misacknowledged
         return seen
+    }
+
+    package var required: [PrimaryConfiguration]? {
+        consensus.view == nil ? nil : consensus.required
     }
 
     package var transfers: Int { large.moved }
@@ -300,7 +312,12 @@ package final class ConsensusProcess: MeshProcess {
     }
 
     /// Whether a process that looks for a room may join through this one.
-    private var isInRoom: Bool { consensus.role == .member || consensus.role == .leader }
+    private var isInRoom: Bool {
+        switch consensus.role {
+        case .member, .leader, .suspended: true
+        case .joining, .left: false
+        }
+    }
 
     private func drain(_ now: Instant) {
         consensusDeadline = consensus.poll(into: &output)
@@ -323,6 +340,9 @@ package final class ConsensusProcess: MeshProcess {
             case .readReady(let ticket, let position):
                 guard let request = tickets.removeValue(forKey: ticket) else { continue }
                 events.append(.read(request: request, position))
+            case .readRefused(let ticket, _):
+                guard let request = tickets.removeValue(forKey: ticket) else { continue }
+                events.append(.refused(request: request))
             default: events.append(.consensus(event))
             }
         }

@@ -34,6 +34,13 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
 
     override class var layer: SimulatedLayer { .consensus }
     override class var shape: Swarm.Shape { .wide }
+    override class func policy(_ draw: inout SeededGenerator) -> PartitionPolicy {
+        switch draw.next() % 8 {
+        case 0..<4: .available
+        case 4: .majority(survivor: .seconds(5))
+        default: .majority
+        }
+    }
     /// The length of a run unless the options say otherwise.
     private static let length = Duration.seconds(120)
     /// The last part of a run is the heal: 20 s, or half of a short one.
@@ -60,6 +67,7 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
             incarnation: life.incarnation,
             seed: options.seed,
             planted: options.planted,
+            policy: policy,
             now: now,
             identity: identity(life.node)
         )
@@ -82,6 +90,10 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
 
     override func rejoin(_ index: Int) throws(Violation) {
         try check(world.perform(.join, on: index))
+    }
+
+    override func adoptPrimary(_ index: Int) throws(Violation) {
+        try check(world.perform(.adoptPrimary, on: index))
     }
 
     override func leave(_ index: Int) throws(Violation) {
@@ -147,13 +159,24 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         switch event {
         case .consensus(.branchDiscarded(let entries)):
             world.note("discarded \(entries.count) entries", node: life.node)
-            for entry in entries { discard(entry) }
+            for entry in entries { discard(entry.command) }
         case .consensus(.merged(let report)):
             world.note(
                 "merged \(report.loser) into \(report.winner), fork \(report.fork)",
                 node: life.node
             )
             note(report)
+            // Of a command that ran on two branches the loss of either copy is the loss of both.
+            for command in report.commands where command.outcome == .conflict {
+                discard(command.command)
+            }
+            for command in report.commands where command.outcome == .superseded {
+                guard
+                    let (operation, _) = try? RegisterMachine.operation(command.command.payload),
+                    case .compareAndSet(_, let value) = operation
+                else { continue }
+                registers.discard(value)
+            }
             for change in world.nodes[life.node].process?.consensus.machine.merged ?? []
             where change.position == report.position {
                 history.assign(change.number, to: change.register, at: change.position)
@@ -177,6 +200,11 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
                 history.answer(request * 4, .held(before), at: completion.position)
             }
             try complete(kind, completion)
+        case .refused(let request):
+            guard pending.removeValue(forKey: request) != nil || over.contains(life) else {
+                throw Violation("a command is answered once", "\(life) read \(request)")
+            }
+            reads.forget(request)
         case .read(let request, let position):
             guard case (_, .read(let registers))? = pending.removeValue(forKey: request) else {
                 if over.contains(life) { return }
@@ -216,9 +244,9 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         }
     }
 
-    private func discard(_ entry: DiscardedEntry) {
-        guard let life = lives[entry.command.origin],
-            let (operation, register) = try? RegisterMachine.operation(entry.command.payload)
+    private func discard(_ command: MeshConsensus.Command) {
+        guard let life = lives[command.origin],
+            let (operation, register) = try? RegisterMachine.operation(command.payload)
         else { return }
         switch operation {
         case .write(let number):

@@ -78,6 +78,10 @@ package final class EngineProcess: MeshProcess {
         engine.inspectConsensus(body)
     }
 
+    package var required: [PrimaryConfiguration]? {
+        engine.inspectConsensus { $0.view == nil ? nil : $0.required } ?? nil
+    }
+
     /// The room's state as this node has applied it.
     package var room: RoomState? { engine.room }
 

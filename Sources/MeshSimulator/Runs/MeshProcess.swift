@@ -7,11 +7,15 @@ package protocol MeshProcess: SimulatedProcess {
     var marks: ConsensusMarks? { get }
     /// What the checkers see; `nil` outside every room.
     func observation(of life: Life, hashingState: Bool) -> Observation?
+    /// What a view of its must outweigh to be primary; `nil` if it has none to go on from.
+    var required: [PrimaryConfiguration]? { get }
     /// Steps that moved a piece of something large for the first time; they grow with the content.
     var transfers: Int { get }
 }
 
 extension MeshProcess {
+    /// Nothing is known of it.
+    package var required: [PrimaryConfiguration]? { nil }
     /// None that are told apart.
     package var transfers: Int { 0 }
     /// What it is in its room; `nil` outside every room.

@@ -1,3 +1,4 @@
+package import MeshConsensus
 import MeshWire
 
 /// What a run should be like, besides its seed.
@@ -6,6 +7,8 @@ package struct RunOptions: Sendable {
     package var seed: UInt64
     /// How many nodes; drawn from the seed unless given.
     package var nodes: Int?
+    /// The rule that the room follows; drawn from the seed unless given.
+    package var policy: PartitionPolicy?
     /// How long the phase with faults lasts; drawn from the seed unless given.
     package var duration: Duration?
     /// A fault of the protocol that a checker must find; for the checkers' own tests.

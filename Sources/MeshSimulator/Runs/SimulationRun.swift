@@ -15,6 +15,8 @@ package class SimulationRun<Process: MeshProcess> {
     }
 
     let options: RunOptions
+    /// The rule that the room follows.
+    let policy: PartitionPolicy
     let swarm: Swarm
     /// What is simulated, as scripts name it.
     class var layer: SimulatedLayer { preconditionFailure("a run knows its layer") }
@@ -30,6 +32,7 @@ package class SimulationRun<Process: MeshProcess> {
     var history = ClientHistory()
     private var holders = Holders()
     private var primaries = PrimaryChain()
+    private var single = SingleHistory()
 
     private let chance: SeededGenerator
     private var played: [RunScript.Line] = []
@@ -58,6 +61,8 @@ package class SimulationRun<Process: MeshProcess> {
     /// The same in one run of 16, as long as the chapter asks (`30-consensus.md` §15, 26).
     class var longStability: Duration { .seconds(60) }
 
+    /// The rule that a seed's room follows.
+    class func policy(_ draw: inout SeededGenerator) -> PartitionPolicy { .available }
     /// How large the runs of this kind are.
     class var shape: Swarm.Shape { .small }
     /// How long the phase with faults lasts; `nil`: as the seed says.
@@ -76,6 +81,8 @@ package class SimulationRun<Process: MeshProcess> {
         chance = generator.stream("run.workload")
         var heal = generator.stream("run.heal")
         returns = options.script?.returns ?? heal.happens(0.5)
+        var rule = generator.stream("run.policy")
+        policy = options.policy ?? Self.policy(&rule)
         swarm = Self.swarm(options)
         world = World(seed: options.seed)
         world.trace.observer = observer
@@ -96,7 +103,7 @@ package class SimulationRun<Process: MeshProcess> {
         } catch {
             report.violation = error
         }
-        report.script = RunScript(
+        var script = RunScript(
             layer: Self.layer,
             seed: options.seed,
             clocks: swarm.clocks,
@@ -106,6 +113,8 @@ package class SimulationRun<Process: MeshProcess> {
             planted: options.planted,
             lines: played
         )
+        script.policy = policy
+        report.script = script
         report.traceHash = world.trace.digest
         report.events = world.trace.count
         report.simulated = world.time - .zero
@@ -141,6 +150,9 @@ package class SimulationRun<Process: MeshProcess> {
 
     /// Does one thing of the workload on a node.
     func work(_ index: Int) throws(Violation) {}
+
+    /// Lets a person say that a component is the room from now on.
+    func adoptPrimary(_ index: Int) throws(Violation) {}
 
     /// Forgets what a life that is over waited for.
     func end(_ life: Life) {}
@@ -218,6 +230,13 @@ package class SimulationRun<Process: MeshProcess> {
         try advance(to: swarm.safety.upperBound)
     }
 
+    /// The first process that knows the room says so, once it has had time to hear the others.
+    private func adoptPrimary() throws(Violation) {
+        try advance(to: world.time + .seconds(1))
+        guard let first = core().first(where: { $0.role == .suspended })?.life.node else { return }
+        try adoptPrimary(first)
+    }
+
     private func play(_ lines: [RunScript.Line]) throws(Violation) {
         for line in lines { try play(line) }
         try advance(to: swarm.safety.upperBound)
@@ -258,6 +277,11 @@ package class SimulationRun<Process: MeshProcess> {
         // A process that stands still is no part of a healed core; it goes on by itself.
         while world.nodes.contains(where: \.isPaused) {
             try advance(to: world.time + .milliseconds(20))
+        }
+        if policy.isMajority, weight.isLost {
+            // Those who had it are gone for good: a person has to say that this is the room now.
+            world.note("no component has the weight")
+            try adoptPrimary()
         }
         try converge(within: Self.healLimit, Convergence.invariant)
         let view = core().first?.view?.epoch
@@ -326,6 +350,7 @@ package class SimulationRun<Process: MeshProcess> {
         }
         try see(seen)
         try primaries.check(seen, history.branches)
+        if policy.isMajority { try single.check(seen) }
         try checkers.check(seen)
     }
 
@@ -444,6 +469,11 @@ package class SimulationRun<Process: MeshProcess> {
             return false
         }
         return process.role != nil && process.role != .left
+    }
+
+    /// Whether those who run could form a view.
+    private var weight: Weight {
+        Weight(core().map { ($0, world.nodes[$0.life.node].process?.required) })
     }
 
     /// The processes that run and have not left for good.

@@ -18,6 +18,7 @@ final class ConsensusScenario: ScenarioRun<ConsensusProcess> {
             node: life.node,
             incarnation: life.incarnation,
             seed: scenario.seed,
+            policy: scenario.policy,
             now: now,
             identity: scenario.clones[life.node],
             // Who is named first is the fittest, so that a story knows its successors.
@@ -40,6 +41,7 @@ final class ConsensusScenario: ScenarioRun<ConsensusProcess> {
             }
             command = .joinVia(process)
         case .leave: command = .leave
+        case .adoptPrimary: command = .adoptPrimary
         case .kick(let name): command = .expel(try process(name))
         case .put(let key, let value, let demands):
             command = submit(.write(number(value)), key, demands, request)
@@ -89,8 +91,11 @@ final class ConsensusScenario: ScenarioRun<ConsensusProcess> {
                 return answer(request, .refused("mismatch"))
             }
             answer(request, .ok(completion.position))
+        case .completed(let request, .failure(.suspended(let have, let need))):
+            answer(request, .refused("suspended(\(have),\(need))"))
         case .completed(let request, .failure(let error)):
             answer(request, .refused("\(error)"))
+        case .refused(let request): answer(request, .refused("suspended"))
         case .read(let request, let position):
             guard let key = reads[request], let process = world.nodes[life.node].process else {
                 return
@@ -121,7 +126,7 @@ final class ConsensusScenario: ScenarioRun<ConsensusProcess> {
         case .stateReplaced: told[node].append((world.time, "stateReplaced"))
         case .estranged: told[node].append((world.time, "estranged"))
         case .viewInstalled, .viewUsable, .leaderChanged, .applied, .completed, .readReady,
-            .roleChanged, .contactWanted:
+            .readRefused, .roleChanged, .contactWanted:
             break
         }
     }

@@ -33,7 +33,7 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
         case .create: command = .createRoom(request, name: scenario.name)
         case .join(let via): command = .resumeRoom(request, try record(for: index, via))
         case .leave: command = .leaveRoom(request)
-        case .kick: throw failure("`kick` is of the consensus layer")
+        case .kick, .adoptPrimary: throw failure("that verb is of the consensus layer")
         case .put(let key, let value, let demands):
             let (session, key) = try split(key)
             command = submit(request, .put(key: key, value: Array(value.utf8)), session, demands)

@@ -12,6 +12,8 @@ package struct Scenario: Sendable {
     package internal(set) var name = ""
     /// What all chance is drawn from.
     package internal(set) var seed: UInt64 = 1
+    /// The rule that the room follows.
+    var policy = PartitionPolicy.available
     /// Whether it takes so long that only a long run tells it.
     package internal(set) var isLong = false
     /// What stands under a node.
@@ -74,6 +76,8 @@ extension Scenario {
         case join(via: Int?)
         case leave
         case kick(String)
+        /// A person says that the component of the node is the room.
+        case adoptPrimary
         case put(key: String, value: String, Demands)
         case add(key: String, amount: Int64, Demands)
         case compareAndSet(key: String, expected: String, value: String, Demands)
@@ -182,7 +186,7 @@ extension Scenario.Verb {
                 demands
             )
         case .read(let key, let isLocal): return .read(key: numbered(key), isLocal: isLocal)
-        case .create, .join, .leave, .kick, .startSession, .joinSession, .leaveSession,
+        case .create, .join, .leave, .kick, .adoptPrimary, .startSession, .joinSession, .leaveSession,
             .endSession, .takeLead, .giveLead, .acknowledgeConflict:
             return self
         }

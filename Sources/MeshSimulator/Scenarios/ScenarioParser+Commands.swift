@@ -31,6 +31,7 @@ extension ScenarioParser {
             guard let word = words.first, !isEnd(word) else { return .leave }
             return .leaveSession(try words.next("a session"))
         }
+        if words.take("adopt") { return .adoptPrimary }
         if words.take("kick") { return .kick(try process(&words)) }
         if words.take("put") {
             let key = try words.next("a key")
@@ -61,7 +62,7 @@ extension ScenarioParser {
         }
         if let verb = try sessionVerb(&words) { return verb }
         throw words.expected(
-            "a verb: create, join, leave, kick, put, add, cas, read, start, end, take, give, "
+            "a verb: create, join, leave, adopt, kick, put, add, cas, read, start, end, take, give, "
                 + "ack"
         )
     }

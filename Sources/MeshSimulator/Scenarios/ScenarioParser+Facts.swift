@@ -182,8 +182,9 @@ extension ScenarioParser {
         if words.take("joining") { return .joining }
         if words.take("member") { return .member }
         if words.take("leader") { return .leader }
+        if words.take("suspended") { return .suspended }
         if words.take("left") { return .left }
-        throw words.expected("joining, member, leader or left")
+        throw words.expected("joining, member, leader, suspended or left")
     }
 
     private func viewPattern(

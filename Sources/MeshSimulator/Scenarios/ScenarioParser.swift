@@ -100,7 +100,15 @@ struct ScenarioParser {
             scenario.seed = try words.number("a number")
         case "policy":
             _ = try words.next("policy")
-            guard words.take("available") else { throw words.expected("`available`") }
+            if words.take("available") {
+                scenario.policy = .available
+            } else if words.take("majority") {
+                scenario.policy = .majority(
+                    survivor: words.take("survivor") ? try words.time() : nil
+                )
+            } else {
+                throw words.expected("`available` or `majority`")
+            }
         case "layer":
             _ = try words.next("layer")
             switch words.first {

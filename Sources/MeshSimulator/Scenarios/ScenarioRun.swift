@@ -306,7 +306,7 @@ package class ScenarioRun<Process: ScenarioProcess> {
             if let request = joining.removeValue(forKey: life) {
                 answer(request, .refused("left"))
             }
-        case .joining: break
+        case .joining, .suspended: break
         }
     }
 

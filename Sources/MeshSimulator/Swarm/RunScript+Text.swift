@@ -1,3 +1,4 @@
+import MeshConsensus
 import MeshFaults
 import MeshWire
 
@@ -36,6 +37,7 @@ extension RunScript {
             "faults \(Self.text(safety.lowerBound)) to \(Self.text(safety.upperBound))",
             healed.isPerfect ? "healed" : "healed \(healed)", "returns \(returns ? "yes" : "no")",
         ]
+        if policy != .available { lines.append("policy \(policy)") }
         if let planted { lines.append("planted \(planted.rawValue)") }
         for (node, clock) in clocks.enumerated() {
             let offset = FaultUnits.text(clock.offset)
@@ -111,6 +113,11 @@ extension RunScript {
         switch words[0] {
         case "layer": layer = try Self.value(rest, SimulatedLayer.init(rawValue:), "a layer")
         case "seed": seed = try Self.value(rest, { UInt64($0) }, "a number")
+        case "policy":
+            guard let named = PartitionPolicy(rest) else {
+                throw Trouble(reason: "write `policy majority` or `policy majority survivor 5000`")
+            }
+            policy = named
         case "planted": planted = try Self.value(rest, PlantedBug.init(rawValue:), "a bug")
         case "returns":
             returns = try Self.value(rest, { ["yes": true, "no": false][$0] }, "yes or no")

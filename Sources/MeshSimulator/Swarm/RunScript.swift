@@ -1,3 +1,4 @@
+package import MeshConsensus
 package import MeshFaults
 package import MeshWire
 
@@ -23,6 +24,8 @@ package struct RunScript: Hashable, Sendable {
 
     /// What is simulated.
     package var layer: SimulatedLayer
+    /// The rule that the room follows.
+    package var policy = PartitionPolicy.available
     /// The seed that the networks' and the workload's chance is drawn from.
     package var seed: UInt64
     /// The nodes' clocks, one for each node.
@@ -62,6 +65,7 @@ package struct RunScript: Hashable, Sendable {
     package var options: RunOptions {
         var options = RunOptions(seed: seed)
         options.planted = planted
+        options.policy = policy
         options.script = self
         return options
     }

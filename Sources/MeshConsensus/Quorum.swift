@@ -1,0 +1,215 @@
+import MeshWire
+
+// What `.majority` adds (`30-consensus.md` §3): who is asked besides the members, whether promises weigh
+// enough, what a component without the weight says, and the way back into the one that has it.
+extension ConsensusCore {
+    /// Whether my view goes on without the weight, by a time-out: a branch, merged as with `.available`.
+    var isAstray: Bool { view.map { $0.forced && !$0.primary } ?? false }
+
+    /// Whether what I do needs more than half of the weight.
+    var followsMajority: Bool { policy.isMajority && !isAstray }
+
+    /// Whether an attempt goes on as soon as the promises weigh enough, and takes the best log of all.
+    ///
+    /// A merge joins two lines, so it waits for all like `.available`, and is weighed at its end.
+    func followsQuorum(_ attempt: Attempt) -> Bool {
+        followsMajority && attempt.force == .none && attempt.reason != .merge
+    }
+
+    /// Whether a view might be formed with those who said that they would promise.
+    func mayForm(askedBy asking: Attempt) -> Bool {
+        guard followsMajority, asking.force == .none else { return true }
+        return knownRequired.areOutweighed(by: [me.tag] + asking.wills)
+    }
+
+    /// Whose promises count: all, or those who weigh enough without one that asks for what is gone.
+    ///
+    /// `nil`: a view may not be formed yet. What a promiser left out requires may stay unmet: had that
+    /// view committed, one of those who count would have installed it.
+    func quorum(of attempt: Attempt) -> [UInt64]? {
+        let promises = attempt.promises
+        guard followsMajority, attempt.force == .none else { return promises.tags }
+        func isEnough(_ tags: [UInt64]) -> Bool {
+            let required = tags.flatMap { promises[$0]?.required ?? [] }.united()
+            return required.count <= ConsensusLimits.requiredConfigurations
+                && required.areOutweighed(by: tags)
+        }
+        if isEnough(promises.tags) { return promises.tags }
+        let sound = promises.tags.filter {
+            promises[$0]?.required.areOutweighed(by: promises.tags) ?? false
+        }
+        return sound.contains(me.tag) && isEnough(sound) ? sound : nil
+    }
+
+    /// What the view of an attempt requires of later ones, till it has committed.
+    func required(of attempt: Attempt) -> [PrimaryConfiguration] {
+        // A person's word stands above what was required before.
+        guard attempt.force != .primary else { return [] }
+        var required = attempt.promises.values.flatMap(\.required).united()
+        if required.count > ConsensusLimits.requiredConfigurations {
+            // The committed one stands first and stays.
+            required.removeSubrange(
+                1...(required.count - ConsensusLimits.requiredConfigurations)
+            )
+        }
+        return required
+    }
+
+    /// The processes of the required configurations that are none of `members`.
+    func voters(besides members: [Member]) -> [ProcessID] {
+        voters(of: knownRequired, besides: members)
+    }
+
+    private func voters(
+        of required: [PrimaryConfiguration],
+        besides members: [Member]
+    ) -> [ProcessID] {
+        var voters: [ProcessID] = []
+        for tag in required.flatMap(\.tags)
+        where tag != me.tag && !members.contains(where: { $0.process.tag == tag })
+            && !voters.contains(where: { $0.tag == tag })
+        {
+            guard let process = view?.member(tag: tag)?.process ?? links[tag]?.process else {
+                continue
+            }
+            voters.append(process)
+        }
+        return voters
+    }
+
+    /// Asks those too that a promiser's configurations name.
+    mutating func widen(_ required: [PrimaryConfiguration]) {
+        guard let attempt else { return }
+        let more = voters(of: required, besides: attempt.members)
+        self.attempt?.outside += more.filter { !attempt.outside.contains($0) }
+    }
+
+    /// Gives an attempt up for want of weight; the next one waits, twice as long each time, to 0.8 s.
+    mutating func standBack() {
+        abandon()
+        standBacks = min(standBacks + 1, 5)
+        campaignAt = now + .milliseconds(25) * (1 << standBacks)
+    }
+
+    /// Whether those whom I hear might form a view.
+    var hearsQuorum: Bool {
+        let patience = detection(nil)
+        let heard = links.tags.filter { tag in
+            guard let link = links[tag] else { return false }
+            return link.isReachable && now - link.lastHeard < patience
+        }
+        return knownRequired.areOutweighed(by: [me.tag] + heard)
+    }
+
+    // MARK: Suspension
+
+    /// Why a write is refused now.
+    var suspension: SubmitError {
+        let patience = detection(nil)
+        let members = view?.members ?? []
+        let have = members.count { member in
+            let tag = member.process.tag
+            return tag == me.tag || links[tag].map { now - $0.lastHeard < patience } ?? false
+        }
+        return .suspended(have: max(have, 1), need: members.count / 2 + 1)
+    }
+
+    /// Notices that no quorum stands behind me, or that one does again; D + h is what it takes.
+    mutating func tickQuorum() {
+        guard policy.isMajority, genesis != nil, departure == nil else { return }
+        guard followsMajority else {
+            quorumAt = now
+            if role == .suspended, isMember { become(.member) }
+            return
+        }
+        if let leading, leading.hasQuorum, isViewCommitted { quorumAt = now }
+        let patience = heartbeatInterval + (isLeading ? .zero : detection(nil))
+        let isHeld = isMember && now - quorumAt <= patience
+        switch role {
+        case .member, .leader:
+            if !isHeld { become(.suspended) }
+        case .suspended:
+            if isHeld {
+                joinVia = []
+                if catchUp?.target == nil { catchUp = nil }
+                become(isLeading && isViewCommitted ? .leader : .member)
+                retryPending()
+            } else if let due = survivorAt, now >= due, attempt == nil {
+                survivorAt = now + .seconds(1)
+                campaign(members: view?.members ?? [], force: .survivor)
+            }
+        case .joining, .left: break
+        }
+    }
+
+    /// When a suspended process goes on without the weight, if the policy lets it.
+    mutating func noteSuspended() {
+        let rank = view?.rank(of: me.tag) ?? 0
+        survivorAt = policy.survivorTimeout.map { now + $0 + .milliseconds(50) * rank }
+        refuseReads()
+    }
+
+    // MARK: The way back
+
+    /// Whether JOIN is the way into a view.
+    var mayJoin: Bool { role == .joining || role == .suspended }
+
+    /// Follows a later view of the one line that goes on without me, and asks to be taken in again.
+    ///
+    /// Nothing is lost: what of my log is not in that line was never committed.
+    mutating func rejoin(via process: ProcessID) {
+        guard departure == nil, role != .left, process.tag != me.tag else { return }
+        leaderHasQuorum = false
+        quorumAt = .zero
+        guard role != .suspended || !joinVia.contains(process) else { return }
+        leading = nil
+        attempt = nil
+        talk = nil
+        campaignAt = nil
+        if role != .joining { become(.suspended) }
+        joinVia.removeAll { $0 == process }
+        joinVia.insert(process, at: 0)
+        if joinVia.count > 16 { joinVia.removeLast() }
+        joinResend = now
+    }
+
+    /// What a beacon of a view without me means where there is but one line; answers whether it did.
+    mutating func follow(_ beacon: Message.Beacon, of process: ProcessID) -> Bool {
+        if beacon.isPrimary {
+            // A later view of the line; two that a person forced may be two lines.
+            guard beacon.epoch > view?.epoch ?? .zero, view?.forced != true else { return false }
+            rejoin(via: process)
+        } else if let view {
+            // Somebody went on without the weight: so may I, and the two branches merge.
+            let due = now + .milliseconds(50) * (view.rank(of: me.tag) ?? 0)
+            survivorAt = min(survivorAt ?? due, due)
+        } else {
+            rejoin(via: process)
+        }
+        return true
+    }
+
+    // MARK: A person's word
+
+    /// Makes the component that I hear the room's primary one, whatever was required.
+    mutating func adoptPrimary(now time: Instant) {
+        enter(time)
+        guard genesis != nil, role != .left, role != .joining || isResumed, departure == nil,
+            !(isPrimary && isUsable && role != .suspended)
+        else { return }
+        let patience = detection(nil)
+        var members = (view?.members ?? []).filter { member in
+            links[member.process.tag].map { now - $0.lastHeard < patience } ?? false
+        }
+        let own = view?.member(tag: me.tag)
+        members.append(own ?? Member(process: me, ability: ability, joined: .zero))
+        begin(
+            .suspicion,
+            members: members,
+            leavers: [],
+            departed: [],
+            proof: view.map { [$0.epoch] } ?? [],
+            force: .primary
+        )
+    }
+}
