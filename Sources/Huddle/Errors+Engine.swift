@@ -1,3 +1,4 @@
+import MeshConsensus
 import MeshEngine
 import MeshSession
 import MeshTransport
@@ -26,6 +27,18 @@ extension HuddleError {
     init(_ failure: SubmitFailure) {
         switch failure {
         case .notJoined: self = .noRoom
+        case .refused(.suspended(let have, let need)):
+            self.init(
+                .suspended,
+                "too few of the room's members are in reach: \(have), and it takes \(need)",
+                hint: "bring them back, or go on without them for good: 'huddle adopt'"
+            )
+        case .refused(.notPrimary):
+            self.init(
+                .notPrimary,
+                "only the room's primary side may do this, and this is another side of a split",
+                hint: "wait until both sides meet, or 'huddle adopt' if the others are gone"
+            )
         case .refused(let error):
             self.init(.suspended, "the room does not take this now: \(error)")
         }
@@ -140,7 +153,8 @@ extension RoomView {
             members: summary.members.map(\.nodeID),
             leader: summary.leader?.nodeID,
             isPrimary: summary.isPrimary,
-            isUsable: summary.isUsable
+            isUsable: summary.isUsable,
+            suspension: summary.suspension.map { .init(have: $0.have, need: $0.need) }
         )
     }
 }

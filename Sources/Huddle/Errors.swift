@@ -30,6 +30,8 @@ public struct HuddleError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let timedOut = Kind(code: "timedOut")
         /// This side of a split takes no writes now.
         public static let suspended = Kind(code: "suspended")
+        /// Only the room's primary side may do this, and this is another side of a split.
+        public static let notPrimary = Kind(code: "notPrimary")
         /// The wait was cancelled; what was asked for may still happen.
         public static let cancelled = Kind(code: "cancelled")
         /// Four invitations are open already.

@@ -101,6 +101,16 @@ extension Node {
 
     // MARK: Leaving
 
+    /// The rule of the room that the node is in.
+    var partitionPolicy: PartitionPolicy {
+        engine.policy.map(PartitionPolicy.init) ?? .available
+    }
+
+    func adoptPrimary() throws(HuddleError) {
+        guard case .joined = phase else { throw .noRoom }
+        handle(.adoptPrimary)
+    }
+
     /// Leaves the room for good, or gives up getting into one.
     package func leaveRoom() async throws(HuddleError) {
         guard phase != .none else { throw .noRoom }

@@ -1,3 +1,4 @@
+import MeshConsensus
 import MeshEngine
 import MeshNet
 import MeshStore
@@ -13,6 +14,7 @@ extension Node {
             secret: record.secret,
             name: currentRoomName,
             addresses: record.addresses,
+            state: record.policy.map(Self.bytes) ?? [],
             savedSeconds: SystemClock.unixSeconds()
         )
         // The disk may take its time, and this thread keeps the room alive meanwhile.
@@ -25,6 +27,18 @@ extension Node {
                 await self?.saved(failure: "\(error)")
             }
         }
+    }
+
+    /// The room's rule as the file's state holds it; none in files of before.
+    private static func bytes(_ policy: MeshConsensus.PartitionPolicy) -> [UInt8] {
+        var writer = ByteWriter(capacity: 8)
+        policy.encode(into: &writer)
+        return writer.bytes
+    }
+
+    private static func policy(_ bytes: [UInt8]) -> MeshConsensus.PartitionPolicy {
+        var reader = ByteReader(bytes.raw)
+        return (try? MeshConsensus.PartitionPolicy(reading: &reader)) ?? .available
     }
 
     private func saved(failure: String?) {
@@ -47,7 +61,8 @@ extension Node {
             return MeshEngine.RoomRecord(
                 secret: stored.secret,
                 name: stored.name,
-                addresses: stored.addresses
+                addresses: stored.addresses,
+                policy: Self.policy(stored.state)
             )
         } catch let error as RoomStoreError {
             throw HuddleError(.roomFile, error.description)

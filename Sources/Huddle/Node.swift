@@ -102,13 +102,19 @@ public actor Node {
         return Room(node: self, name: currentRoomName)
     }
 
-    /// Makes a room with this node as its first member.
+    /// Makes a room with this node as its first member, which follows `policy`.
     ///
     /// Throws `alreadyInRoom` if the node is in one. Cancelling ends the wait only.
-    public func createRoom(named name: String) async throws(HuddleError) -> Room {
+    public func createRoom(
+        named name: String,
+        policy: PartitionPolicy = .available
+    ) async throws(HuddleError) -> Room {
         try requireNoRoom()
         roomName = name
-        switch await enter(.creating, { .createRoom($0, name: name) }) {
+        switch await enter(
+            .creating,
+            { .createRoom($0, name: name, policy: policy.inner) }
+        ) {
         case .joined?: return Room(node: self, name: name)
         case .joinFailed(_, let failure)?: throw HuddleError(failure)
         default: throw abandoned
@@ -118,7 +124,7 @@ public actor Node {
     /// Goes back to the room stored last, with whoever of it is near; `nil` if none is stored.
     ///
     /// Throws `roomFile` if the file is there and cannot be used. Alone, the node goes on alone, and
-    /// both become one room when they meet.
+    /// both become one room when they meet; a room that follows the majority is suspended till then.
     public func resumeRoom() async throws(HuddleError) -> Room? {
         try requireNoRoom()
         guard let record = try storedRoom() else { return nil }

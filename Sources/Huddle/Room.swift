@@ -104,6 +104,20 @@ public struct Room: Sendable {
         Session(id: SessionID(standing: Node.sharedSessionName), node: node)
     }
 
+    /// The rule that the room follows when its members lose sight of each other.
+    public var policy: PartitionPolicy {
+        get async { await node.partitionPolicy }
+    }
+
+    /// Makes the members in reach the room, by a person's word, where those with the weight are gone.
+    ///
+    /// For a side of a split that is not primary, or that is suspended. Should the others come back after
+    /// all, both sides are merged, theirs wins, and what cannot be joined is in ``conflicts``. Answers at
+    /// once; the view that follows is told as ``RoomUpdate/view(_:)``. No effect in a primary view.
+    public func adoptPrimary() async throws(HuddleError) {
+        try await node.adoptPrimary()
+    }
+
     /// Leaves the room for good: its keys are forgotten and its file is removed.
     public func leave() async throws(HuddleError) {
         try await node.leaveRoom()
@@ -122,6 +136,16 @@ public struct RoomView: Hashable, Sendable {
     public let isPrimary: Bool
     /// Whether it takes writes now.
     public let isUsable: Bool
+    /// Why it takes no writes, in a room that follows ``PartitionPolicy/majority``; `nil` if it does.
+    public let suspension: Suspension?
+
+    /// Too few of the members are in reach.
+    public struct Suspension: Hashable, Sendable {
+        /// The members heard here, this node included.
+        public let have: Int
+        /// The members that it takes.
+        public let need: Int
+    }
 }
 
 /// What happens in a room.

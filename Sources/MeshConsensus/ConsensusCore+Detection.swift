@@ -374,7 +374,8 @@ extension ConsensusCore {
     }
 
     mutating func sendBeacon(_ process: ProcessID) {
-        guard let view else { return }
+        // With `.majority` what is not primary has gone on without the weight, and the beacon says so.
+        guard let view, isViewCommitted || !policy.isMajority else { return }
         send(
             .beacon(
                 .init(
@@ -382,7 +383,7 @@ extension ConsensusCore {
                     head: log.head,
                     hashPrefix: log.headHash.prefix,
                     size: UInt16(view.members.count),
-                    isPrimary: isPrimary && !view.forced
+                    isPrimary: isViewCommitted && view.primary && !view.forced
                 )
             ),
             to: process

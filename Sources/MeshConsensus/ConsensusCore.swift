@@ -204,7 +204,9 @@ extension ConsensusCore {
     /// Whether I have promised nothing above my view, so that I may acknowledge in it.
     var isActive: Bool { view?.epoch == promised }
     var isViewCommitted: Bool { view.map { commit >= $0.start.index } ?? false }
-    var isPrimary: Bool { isMember && isViewCommitted && view?.primary == true }
+    var isPrimary: Bool {
+        isMember && isViewCommitted && view?.primary == true && role != .suspended
+    }
     var isUsable: Bool { isMember && isViewCommitted && isActive && role != .left }
     var isLeading: Bool { leading != nil }
     /// Whether I am a leader that sequences commands now.

@@ -33,7 +33,7 @@ package enum PartitionPolicy: Hashable, Sendable {
     }
 
     /// The policy as bytes: 0; or 1 and the milliseconds u32 of the time-out, zero without one.
-    func encode(into writer: inout ByteWriter) {
+    package func encode(into writer: inout ByteWriter) {
         switch self {
         case .available: writer.write(UInt8(0))
         case .majority(let survivor):
@@ -44,7 +44,7 @@ package enum PartitionPolicy: Hashable, Sendable {
     }
 
     /// Reads what ``encode(into:)`` wrote.
-    init(reading reader: inout ByteReader) throws(WireError) {
+    package init(reading reader: inout ByteReader) throws(WireError) {
         let code: UInt8 = try reader.read()
         switch code {
         case 0: self = .available

@@ -91,27 +91,31 @@ extension ConsensusCore {
         campaignAt = now + .milliseconds(25) * (1 << standBacks)
     }
 
-    /// Whether those whom I hear might form a view.
-    var hearsQuorum: Bool {
+    /// Those who were heard within D, and I.
+    private var heard: [UInt64] {
         let patience = detection(nil)
-        let heard = links.tags.filter { tag in
-            guard let link = links[tag] else { return false }
-            return link.isReachable && now - link.lastHeard < patience
-        }
-        return knownRequired.areOutweighed(by: [me.tag] + heard)
+        return [me.tag]
+            + links.tags.filter { tag in
+                guard let link = links[tag] else { return false }
+                return link.isReachable && now - link.lastHeard < patience
+            }
     }
+
+    /// Whether those whom I hear might form a view.
+    var hearsQuorum: Bool { knownRequired.areOutweighed(by: heard) }
 
     // MARK: Suspension
 
     /// Why a write is refused now.
     var suspension: SubmitError {
-        let patience = detection(nil)
-        let members = view?.members ?? []
-        let have = members.count { member in
-            let tag = member.process.tag
-            return tag == me.tag || links[tag].map { now - $0.lastHeard < patience } ?? false
-        }
-        return .suspended(have: max(have, 1), need: members.count / 2 + 1)
+        // Alone with the keys of a room, nobody knows how many it takes; one is not enough.
+        guard let view else { return .suspended(have: 1, need: 2) }
+        let heard = heard
+        let lacking = knownRequired.first { !$0.isOutweighed(by: heard) }?.tags ?? view.tags
+        return .suspended(
+            have: lacking.count(where: heard.contains),
+            need: lacking.count / 2 + 1
+        )
     }
 
     /// Notices that no quorum stands behind me, or that one does again; D + h is what it takes.
@@ -123,7 +127,9 @@ extension ConsensusCore {
             return
         }
         if let leading, leading.hasQuorum, isViewCommitted { quorumAt = now }
-        let patience = heartbeatInterval + (isLeading ? .zero : detection(nil))
+        // A leader's own word that it lacks a quorum is not waited out.
+        let patience =
+            heartbeatInterval + (isLeading || !leaderHasQuorum ? .zero : detection(nil))
         let isHeld = isMember && now - quorumAt <= patience
         switch role {
         case .member, .leader:

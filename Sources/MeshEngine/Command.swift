@@ -10,11 +10,14 @@ package typealias RequestID = UInt64
 /// What the application asks of an engine.
 package enum Command: Sendable {
     /// Make a room with this node as its first member. Answered by `joined` or `joinFailed`.
-    case createRoom(RequestID, name: String)
+    ///
+    /// The room follows `policy` for ever.
+    case createRoom(RequestID, name: String, policy: PartitionPolicy = .available)
     /// Go back to a room this node was a member of. Answered by `joined` or `joinFailed`.
     ///
     /// Members that are near are found and joined; with none in reach the node starts alone, and the
-    /// rooms of all who did meet as one when they find each other.
+    /// rooms of all who did meet as one when they find each other. In a room that follows the
+    /// majority it takes no writes until enough of the others are in reach, or ``adoptPrimary``.
     case resumeRoom(RequestID, RoomRecord)
     /// Open an invitation for one guest. Answered by `inviteOpened` or `inviteRefused`.
     case openInvite(RequestID)
@@ -24,6 +27,8 @@ package enum Command: Sendable {
     case join(RequestID, JoinTarget)
     /// Leave the room gracefully: hand over, say so, forget the keys. Answered by `left`.
     case leaveRoom(RequestID)
+    /// A person says that the component in reach is the room's primary one from now on.
+    case adoptPrimary
     /// Change the room's replicated state. Answered by `completed`.
     case submit(RequestID, RoomCommand, session: SessionID, level: WriteLevel)
     /// Wait until the local state is as fresh as `level` says. Answered by `readReady`.
@@ -57,8 +62,16 @@ package struct RoomRecord: Sendable {
     package var name: String
     /// Where members were last seen, at most 64.
     package var addresses: [SocketAddress]
+    /// The rule that the room follows; `nil` until the room has told.
+    package var policy: PartitionPolicy?
 
-    package init(secret: RoomSecret, name: String, addresses: [SocketAddress]) {
+    package init(
+        secret: RoomSecret,
+        name: String,
+        addresses: [SocketAddress],
+        policy: PartitionPolicy? = nil
+    ) {
+        self.policy = policy
         self.secret = secret
         self.name = name
         self.addresses = addresses

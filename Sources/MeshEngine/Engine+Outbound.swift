@@ -9,8 +9,8 @@ extension Engine {
     /// Does what a command asks, or says why not.
     mutating func perform(_ command: Command, now: Instant) {
         switch command {
-        case .createRoom(let request, let name):
-            createRoom(name, request: request, now: now)
+        case .createRoom(let request, let name, let policy):
+            createRoom(name, policy, request: request, now: now)
         case .resumeRoom(let request, let record):
             resume(record, request: request, now: now)
         case .join(let request, let target):
@@ -21,6 +21,8 @@ extension Engine {
             openInvite(request: request, now: now)
         case .closeInvites:
             endpoint.closeInvites(now: now)
+        case .adoptPrimary:
+            consensus?.adoptPrimary(now: now)
         case .submit(let request, let command, let session, let level):
             submit(command, session: session, level: level, request: request, now: now)
         case .read(let request, let level):
@@ -98,6 +100,7 @@ extension Engine {
         var signed = MeshConsensus.Command(
             type: command.type.rawValue,
             level: level,
+            requiresPrimary: command.demandsPrimary,
             origin: Origin(process),
             sequence: operations.nextSequence,
             acknowledgedUpTo: operations.acknowledgedUpTo,

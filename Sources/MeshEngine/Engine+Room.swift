@@ -1,4 +1,4 @@
-import MeshConsensus
+package import MeshConsensus
 import MeshCrypto
 import MeshSession
 import MeshTransport
@@ -6,9 +6,19 @@ import MeshWire
 
 /// Into a room, through its life, and out of it.
 extension Engine {
-    mutating func createRoom(_ name: String, request: RequestID, now: Instant) {
+    mutating func createRoom(
+        _ name: String,
+        _ policy: PartitionPolicy,
+        request: RequestID,
+        now: Instant
+    ) {
         guard isFree(request) else { return }
-        let record = RoomRecord(secret: RoomSecret(from: &secrets), name: name, addresses: [])
+        let record = RoomRecord(
+            secret: RoomSecret(from: &secrets),
+            name: name,
+            addresses: [],
+            policy: policy
+        )
         enter(record, now: now)
         membership = .entering(request, record, deadline: now + configuration.admissionTimeout)
         consensus?.create(now: now)
@@ -161,6 +171,13 @@ extension Engine {
             // Nobody who is in the room took us in: we are the room until we meet the others. Who is
             // listed already keeps its promises and waits for its view, however late it wakes.
             if consensus?.role == .joining { foundAgain(record, now: now) }
+            if consensus?.role == .suspended {
+                // A majority must say first what the room had decided; the node waits in it for them.
+                membership = .member(record)
+                events.append(.roomPhase(.joined))
+                events.append(.joined(request))
+                return
+            }
             membership = .entering(request, record, deadline: now + configuration.admissionTimeout)
         case .none, .searching, .entering, .resuming, .member, .leaving:
             break
@@ -168,7 +185,7 @@ extension Engine {
     }
 
     private mutating func foundAgain(_ record: RoomRecord, now: Instant) {
-        consensus = makeConsensus(record.secret.room, now: now)
+        consensus = makeConsensus(record, now: now)
         for link in links { consensus?.reachable(link.process, now: now) }
         consensus?.resume(now: now)
     }
@@ -193,12 +210,17 @@ extension Engine {
         endpoint.setRoom(record.secret, now: now)
         endpoint.setRoster([], anyoneWithSecret: true, now: now)
         discovery.setRoom(record.secret, now: now)
-        consensus = makeConsensus(record.secret.room, now: now)
+        consensus = makeConsensus(record, now: now)
         for link in links { consensus?.reachable(link.process, now: now) }
     }
 
-    private mutating func makeConsensus(_ room: RoomID, now: Instant) -> Consensus<RoomState> {
+    private mutating func makeConsensus(
+        _ record: RoomRecord,
+        now: Instant
+    ) -> Consensus<RoomState> {
+        let room = record.secret.room
         var consensusConfiguration = ConsensusConfiguration(room: room)
+        consensusConfiguration.policy = record.policy
         configuration.consensus(&consensusConfiguration)
         return Consensus(
             configuration: consensusConfiguration,
@@ -262,7 +284,8 @@ extension Engine {
             consensus?.role == .member || consensus?.role == .leader
         else { return }
         switch membership {
-        case .entering(let request, let record, _), .resuming(let request, let record, _):
+        case .entering(let request, var record, _), .resuming(let request, var record, _):
+            record.policy = consensus?.policy
             membership = .member(record)
             events.append(.roomPhase(.joined))
             events.append(.joined(request))
@@ -282,6 +305,16 @@ extension Engine {
         }
     }
 
+    /// The rule that the room follows, once it is known.
+    package var policy: PartitionPolicy? { inspectConsensus { $0.policy } }
+
+    /// The members heard and those that it takes, while there are too few.
+    private var suspension: ViewSummary.Suspension? {
+        guard case .suspended(let have, let need)? = inspectConsensus({ $0.suspension }) ?? nil
+        else { return nil }
+        return .init(have: have, need: need)
+    }
+
     /// The view in the words of the application.
     var summary: ViewSummary? {
         guard let view else { return nil }
@@ -290,7 +323,8 @@ extension Engine {
             members: view.members.map(\.process),
             leader: view.leader,
             isPrimary: inspectConsensus { $0.isPrimary } ?? false,
-            isUsable: inspectConsensus { $0.isUsable } ?? false
+            isUsable: inspectConsensus { $0.isUsable && $0.role != .suspended } ?? false,
+            suspension: suspension
         )
     }
 

@@ -85,6 +85,16 @@ package struct ViewSummary: Hashable, Sendable {
     package var isPrimary: Bool
     /// Whether the view takes writes.
     package var isUsable: Bool
+    /// Why it takes none, in a room that follows the majority.
+    package var suspension: Suspension?
+
+    /// Too few members are in reach.
+    package struct Suspension: Hashable, Sendable {
+        /// The members heard here.
+        package var have: Int
+        /// The members that must be.
+        package var need: Int
+    }
 }
 
 /// A command that is in the log.

@@ -50,6 +50,14 @@ package enum RoomCommand: Hashable, Sendable {
     case acknowledgeConflict(Conflict.Subject, key: String)
 }
 
+extension RoomCommand {
+    /// Whether only the room's primary component may do it: what both sides of a split would regret.
+    package var demandsPrimary: Bool {
+        // An expiry is the leader's own tidying.
+        self == .endSession(isExpiry: false)
+    }
+}
+
 /// The numbers of the commands that this version knows.
 package enum CommandType: UInt16, CaseIterable, Sendable {
     case setProfile = 0x01

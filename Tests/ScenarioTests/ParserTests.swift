@@ -21,7 +21,7 @@ import Testing
         ),
         Wrong(
             line: "A invent",
-            answer: "expected a verb: create, join, leave, kick, put, add, cas, read, start, end, "
+            answer: "expected a verb: create, join, leave, adopt, kick, put, add, cas, read, start, end, "
                 + "take, give, ack, found `invent`"
         ),
         Wrong(line: "A put k", answer: "expected a value, found the end of the line"),
@@ -37,7 +37,7 @@ import Testing
         Wrong(line: "expect C role member", answer: "expected one of the nodes A B, found `C`"),
         Wrong(
             line: "expect all role king",
-            answer: "expected joining, member, leader or left, found `king`"
+            answer: "expected joining, member, leader, suspended or left, found `king`"
         ),
         Wrong(
             line: "expect all view members A,X",

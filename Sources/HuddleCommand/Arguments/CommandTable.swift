@@ -24,6 +24,9 @@ let commandTable: [CommandSpecification] = [
         discussion: [
             "Runs in the foreground until Ctrl-C, or with --detach until 'huddle down'. Without "
                 + "--room it resumes the stored room, and makes one if there is none.",
+            "A room follows one policy for ever. available: every side of a split goes on, and a merge "
+                + "joins them. majority: only the side with more than half of the members goes on; the "
+                + "others take no writes.",
             "The text of --fault is 'loss 5% delay 20ms'; see 'huddle fault --help'.",
         ],
         examples: [
@@ -32,6 +35,8 @@ let commandTable: [CommandSpecification] = [
         ],
         options: [
             .value("--room", "NAME", "make a new room of this name"),
+            .value("--policy", "POLICY", "of a new room: available (default) or majority"),
+            .value("--survivor", "TIME", "majority: go on without it after so long, such as 30s"),
             .value("--name", "NAME", "what the others see, from now on (default: user@host)"),
             .value("--port", "PORT", "UDP port of the data socket (default: any free one)"),
             .value("--fault", "TEXT", "impair this node's own links", repeatable: true),
@@ -145,6 +150,17 @@ let commandTable: [CommandSpecification] = [
             jsonOption,
         ],
         body: ValuesCommand.run
+    ),
+    CommandSpecification(
+        name: "adopt",
+        summary: "make this side of a split the room, when the others are gone for good",
+        discussion: [
+            "For a side that is not the primary one, or that is suspended because the room follows the "
+                + "majority. If the others come back after all, both sides are merged and theirs wins: "
+                + "'huddle values conflicts' lists what could not be joined."
+        ],
+        options: [jsonOption],
+        body: AdoptCommand.run
     ),
     CommandSpecification(
         name: "leave",

@@ -23,6 +23,22 @@ enum LeaveCommand {
     }
 }
 
+/// `huddle adopt`: makes this side of a split the room's primary one.
+enum AdoptCommand {
+    @MainActor
+    static func run(_ invocation: Invocation) async throws(Failure) -> Int32 {
+        let answer = try invocation.ask("room.adopt")
+        if invocation.wantsJSON {
+            Terminal.print(answer.report.description)
+        } else if answer["wasPrimary"]?.flag == true {
+            Terminal.print("this side is the room's primary one already; nothing to do")
+        } else {
+            Terminal.print("this side is the room from now on: 'huddle status' shows its view")
+        }
+        return ExitCode.success
+    }
+}
+
 /// `huddle down`: stops the node.
 enum DownCommand {
     @MainActor

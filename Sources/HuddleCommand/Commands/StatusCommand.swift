@@ -43,6 +43,9 @@ enum StatusCommand {
             head += "  "
             head += isPrimary ? Style.dim("primary") : Style.yellow("not the primary side")
         }
+        if let have = room["suspended"]?["have"]?.whole, let need = room["suspended"]?["need"]?.whole {
+            head += "  " + Style.yellow("suspended: \(have) in reach, it takes \(need)")
+        }
         lines.append(head)
         for member in members { lines.append("        " + line(member)) }
         for session in status["sessions"]?.elements ?? [] {

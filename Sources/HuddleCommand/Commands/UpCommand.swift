@@ -42,6 +42,7 @@ enum UpCommand {
         guard RememberedName.isName(configuration.name) else {
             throw .usage("a name has 1 to 64 bytes and no control characters", command: "up")
         }
+        _ = try policy(invocation)
         let text = invocation.all("--fault").joined(separator: " ")
         guard !text.isEmpty else { return configuration }
         do {
@@ -50,6 +51,26 @@ enum UpCommand {
             throw .usage("--fault: \(error.description)", command: "up")
         }
         return configuration
+    }
+
+    /// The rule of a new room, as the options say.
+    private static func policy(_ invocation: Invocation) throws(Failure) -> PartitionPolicy {
+        let survivor: Duration?
+        do {
+            survivor = try invocation.value("--survivor").map { text throws(FaultSyntaxError) in
+                try FaultUnits.time(text, "--survivor")
+            }
+        } catch {
+            throw .usage(error.description, command: "up")
+        }
+        switch invocation.value("--policy") {
+        case "majority"?: return .majority(survivor: survivor)
+        case nil where survivor == nil, "available"? where survivor == nil: return .available
+        case nil, "available"?:
+            throw .usage("--survivor belongs to --policy majority", command: "up")
+        case let other?:
+            throw .usage("--policy: '\(other)' is neither available nor majority", command: "up")
+        }
     }
 
     private static var defaultName: String {
@@ -115,9 +136,10 @@ enum UpCommand {
     ) async throws(Failure) -> Greeting {
         var greeting = Greeting(node: node)
         guard !invocation.has("--no-room") else { return greeting }
+        let policy = try policy(invocation)
         do {
             if let name = invocation.value("--room") {
-                greeting.room = try await node.createRoom(named: name).name
+                greeting.room = try await node.createRoom(named: name, policy: policy).name
                 greeting.isNew = true
             } else if let room = try await node.resumeRoom() {
                 greeting.room = await node.nameOfRoom
@@ -126,7 +148,7 @@ enum UpCommand {
                 )
             } else {
                 let name = "\(node.configuration.displayName)'s room"
-                greeting.room = try await node.createRoom(named: name).name
+                greeting.room = try await node.createRoom(named: name, policy: policy).name
                 greeting.isNew = true
             }
         } catch {

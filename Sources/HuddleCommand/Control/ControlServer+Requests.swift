@@ -13,6 +13,7 @@ extension ControlServer {
         case "subscribe": try await subscribe(request)
         case "room.create": try await createRoom(request)
         case "room.join": try await joinRoom(request)
+        case "room.adopt": try await adoptPrimary()
         case "room.leave": try await leaveRoom()
         case "invite.open": try await openInvite()
         case "invite.close": await closeInvites()

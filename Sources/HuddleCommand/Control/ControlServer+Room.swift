@@ -68,6 +68,17 @@ extension ControlServer {
         return made
     }
 
+    func adoptPrimary() async throws(ControlFailure) -> [JSON.Member] {
+        let room = try await requireRoom()
+        let wasPrimary = await room.view?.isPrimary ?? false
+        do {
+            try await room.adoptPrimary()
+        } catch {
+            throw ControlFailure(error)
+        }
+        return [JSON.Member("wasPrimary", .bool(wasPrimary))]
+    }
+
     func leaveRoom() async throws(ControlFailure) -> [JSON.Member] {
         let entry = await node.entry
         if entry == nil { _ = try await requireRoom() }

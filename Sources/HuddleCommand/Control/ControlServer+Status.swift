@@ -68,6 +68,10 @@ extension ControlServer {
             "epoch": view.map { .string($0.epoch.description) },
             "leader": leader.map { .string($0.fingerprint) } ?? .null,
             "isPrimary": view.map { .bool($0.isPrimary) },
+            "policy": .string(await room.policy.word),
+            "suspended": view?.suspension.map {
+                ["have": .count($0.have), "need": .count($0.need)]
+            },
             "isUsable": view.map { .bool($0.isUsable) },
             "conflicts": .count(await room.conflicts.count),
             "viewSize": view.map { .count($0.members.count) },
