@@ -1,4 +1,5 @@
 import Foundation
+import MeshConsensus
 import MeshFaults
 import MeshSimulator
 import MeshWire
@@ -27,7 +28,8 @@ enum SimCommand {
           --nodes N          nodes in each run, 1 to 64; drawn from the seed unless given
           --time T           length of the phase with faults, such as 20s; drawn unless given.
                              Of consensus alone: of the whole run, the heal included; 120s
-          --policy available the partition policy
+          --policy POLICY    the rule that rooms follow: available, majority, or
+                             survivor (majority, but on after 5s); drawn unless given
           --layer LAYER      what is simulated: \(layers) (default: \(SimOptions.defaultLayer.rawValue))
           --jobs N           threads; as many as there are cores unless given
           --first            end at the first seed or scenario that fails
@@ -191,6 +193,7 @@ struct SimOptions: Sendable {
     var shrinkLimit = Duration.seconds(60)
     var nodes: Int?
     var time: Duration?
+    var policy: PartitionPolicy?
     var layer = defaultLayer
     var jobs = cores
     var isJSON = false
@@ -246,8 +249,15 @@ struct SimOptions: Sendable {
             case "--time": time = try Self.duration(value(), word)
             case "--policy":
                 let name = try value()
-                guard name == "available" else {
-                    throw UsageError(description: "--policy: `\(name)`: only available is built")
+                switch name {
+                case "available": policy = .available
+                case "majority": policy = .majority
+                case "survivor": policy = .majority(survivor: .seconds(5))
+                default:
+                    throw UsageError(
+                        description:
+                            "--policy: `\(name)` is none of available, majority, survivor"
+                    )
                 }
             case "--layer":
                 let name = try value()
@@ -269,7 +279,9 @@ struct SimOptions: Sendable {
 
     /// The options of one seed's run.
     func run(_ seed: UInt64) -> RunOptions {
-        RunOptions(seed: seed, nodes: nodes, duration: time)
+        var options = RunOptions(seed: seed, nodes: nodes, duration: time)
+        options.policy = policy
+        return options
     }
 
     private static func duration(

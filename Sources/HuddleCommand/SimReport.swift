@@ -1,4 +1,5 @@
 import Foundation
+import MeshConsensus
 import MeshFaults
 import MeshSimulator
 import MeshWire
@@ -24,6 +25,12 @@ enum SimReport {
         var replay = "huddle sim --replay \(report.seed)"
         if let nodes = options.nodes { replay += " --nodes \(nodes)" }
         if let time = options.time { replay += " --time \(FaultUnits.text(time))" }
+        switch options.policy {
+        case nil: break
+        case .available?: replay += " --policy available"
+        case .majority(survivor: nil)?: replay += " --policy majority"
+        case .majority?: replay += " --policy survivor"
+        }
         replay += " --layer \(options.layer.rawValue)"
         return """
             \(self.violation(report))

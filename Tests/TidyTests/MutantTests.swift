@@ -5,6 +5,7 @@ import Testing
 @Suite("Mutants — 30-consensus §13") struct MutantTests {
     static let files = [
         "views.txt", "log.txt", "detection.txt", "clients.txt", "merge.txt", "session.txt",
+        "majority.txt",
     ]
     static let mutants = files.flatMap { Mutant.read("Tests/Mutants/\($0)") }
 

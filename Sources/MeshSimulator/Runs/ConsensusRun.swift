@@ -34,13 +34,6 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
 
     override class var layer: SimulatedLayer { .consensus }
     override class var shape: Swarm.Shape { .wide }
-    override class func policy(_ draw: inout SeededGenerator) -> PartitionPolicy {
-        switch draw.next() % 8 {
-        case 0..<4: .available
-        case 4: .majority(survivor: .seconds(5))
-        default: .majority
-        }
-    }
     /// The length of a run unless the options say otherwise.
     private static let length = Duration.seconds(120)
     /// The last part of a run is the heal: 20 s, or half of a short one.

@@ -10,7 +10,7 @@ extension EngineRun {
     func makeRoom() throws(Violation) {
         let founder = Int(draw.next() % UInt64(swarm.nodes))
         let create = takeRequest(founder, .control)
-        try perform(.createRoom(create, name: "room"), on: founder)
+        try perform(.createRoom(create, name: "room", policy: policy), on: founder)
         try wait("a room is created within 1 s", .seconds(1)) { answers[create] != nil }
         try wait("the room's record comes within 1 s", .seconds(1)) { records[founder] != nil }
         let usesCodes = draw.happens(0.5)

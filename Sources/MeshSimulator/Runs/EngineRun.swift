@@ -81,6 +81,10 @@ package final class EngineRun: SimulationRun<EngineProcess> {
         try perform(.resumeRoom(takeRequest(index, .control), record), on: index)
     }
 
+    override func adoptPrimary(_ index: Int) throws(Violation) {
+        try perform(.adoptPrimary, on: index)
+    }
+
     override func leave(_ index: Int) throws(Violation) {
         leavers.insert(index)
         try perform(.leaveRoom(takeRequest(index, .control)), on: index)

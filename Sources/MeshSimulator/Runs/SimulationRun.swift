@@ -61,8 +61,6 @@ package class SimulationRun<Process: MeshProcess> {
     /// The same in one run of 16, as long as the chapter asks (`30-consensus.md` §15, 26).
     class var longStability: Duration { .seconds(60) }
 
-    /// The rule that a seed's room follows.
-    class func policy(_ draw: inout SeededGenerator) -> PartitionPolicy { .available }
     /// How large the runs of this kind are.
     class var shape: Swarm.Shape { .small }
     /// How long the phase with faults lasts; `nil`: as the seed says.
@@ -81,8 +79,7 @@ package class SimulationRun<Process: MeshProcess> {
         chance = generator.stream("run.workload")
         var heal = generator.stream("run.heal")
         returns = options.script?.returns ?? heal.happens(0.5)
-        var rule = generator.stream("run.policy")
-        policy = options.policy ?? Self.policy(&rule)
+        policy = options.policy ?? Self.policy(generator.stream("run.policy"))
         swarm = Self.swarm(options)
         world = World(seed: options.seed)
         world.trace.observer = observer
@@ -170,6 +167,15 @@ package class SimulationRun<Process: MeshProcess> {
     func finish(_ survivor: Process) throws(Violation) {}
 
     // MARK: - Phases
+
+    /// The rule that a seed's room follows: each half of the rooms.
+    private static func policy(_ draw: consuming SeededGenerator) -> PartitionPolicy {
+        switch draw.next() % 8 {
+        case 0..<4: .available
+        case 4: .majority(survivor: .seconds(5))
+        default: .majority
+        }
+    }
 
     /// What happens to the run: drawn from the seed, or what a script says.
     private static func swarm(_ options: RunOptions) -> Swarm {

@@ -30,10 +30,12 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
     ) throws(ScenarioFailure) {
         let command: MeshEngine.Command
         switch verb {
-        case .create: command = .createRoom(request, name: scenario.name)
+        case .create:
+            command = .createRoom(request, name: scenario.name, policy: scenario.policy)
         case .join(let via): command = .resumeRoom(request, try record(for: index, via))
         case .leave: command = .leaveRoom(request)
-        case .kick, .adoptPrimary: throw failure("that verb is of the consensus layer")
+        case .adoptPrimary: command = .adoptPrimary
+        case .kick: throw failure("`kick` is of the consensus layer")
         case .put(let key, let value, let demands):
             let (session, key) = try split(key)
             command = submit(request, .put(key: key, value: Array(value.utf8)), session, demands)
