@@ -45,6 +45,7 @@ extension Node {
         case .peer(let node, let change):
             if case .connected(let address) = change { note(address, of: node) }
         case .merged(let report): tell(.merged(MergeSummary(report)))
+        case .evidence(let against): tell(.equivocated(against))
         case .branchDiscarded(let writes): tell(.writesDiscarded(count: writes.count))
         case .inviteOpened, .inviteRefused, .joined, .joinFailed, .left, .completed, .readReady,
             .accepted, .sendOutcome:
@@ -178,7 +179,7 @@ extension Event {
             .readReady(let request, _), .accepted(let request), .sendOutcome(let request, _):
             request
         case .roomPhase, .roomRecord, .view, .room, .inviteUsed, .inviteBurned, .message, .peer,
-            .branchDiscarded, .merged:
+            .branchDiscarded, .evidence, .merged:
             nil
         }
     }

@@ -180,6 +180,9 @@ public enum RoomUpdate: Hashable, Sendable {
     /// After a split healed, this side's acknowledged writes are not in the room's state any more, and
     /// no merge covers them.
     case writesDiscarded(count: Int)
+    /// As leader this node signed two different histories; its lead is over, and this node follows it
+    /// no more.
+    case equivocated(NodeID)
     /// This node is in the room no more.
     case left
 }

@@ -354,7 +354,9 @@ extension ConsensusCore {
         _ epoch: Epoch,
         _ process: ProcessID
     ) {
-        guard epoch.proposer == process.tag, prepare.tags.contains(me.tag) else { return }
+        guard epoch.proposer == process.tag, prepare.tags.contains(me.tag),
+            !isDistrusted(process.tag)
+        else { return }
         guard epoch == promised || policy.mayPromise(epoch, promised: promised) else {
             return send(.reject(promised: promised, isVeto: false), to: process, epoch: epoch)
         }

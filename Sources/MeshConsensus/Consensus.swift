@@ -11,7 +11,7 @@ package struct Consensus<Machine: StateMachine>: ~Copyable, Sendable {
     /// A process outside every room; call ``create(now:)`` or ``join(via:now:)`` next.
     ///
     /// `digest` is H of the chain (BLAKE2b-256 in the product); `verify` says whether a command's
-    /// signature holds; `ability`, 0...255, ranks it among leaders; `machine` is pristine.
+    /// signature holds; `signing` exchanges signed heads, `nil` none; `ability`, 0...255, ranks it among leaders; `machine` is pristine.
     package init(
         configuration: ConsensusConfiguration,
         process: ProcessID,
@@ -19,6 +19,7 @@ package struct Consensus<Machine: StateMachine>: ~Copyable, Sendable {
         machine: Machine,
         digest: @escaping @Sendable ([UInt8]) -> Digest,
         verify: @escaping @Sendable (Command) -> Bool,
+        signing: HeadSigning? = nil,
         seed: UInt64,
         now: Instant
     ) {
@@ -29,6 +30,7 @@ package struct Consensus<Machine: StateMachine>: ~Copyable, Sendable {
             machine: machine,
             digest: digest,
             verify: verify,
+            signing: signing,
             seed: seed,
             now: now
         )

@@ -64,6 +64,8 @@ package struct ConsensusStatistics: Sendable, Hashable {
     package var applied = 0
     /// Commands whose signature failed.
     package var badSignatures = 0
+    /// Leaders caught with two histories.
+    package var equivocations = 0
     /// Pauses of the process noticed.
     package var pauses = 0
 

@@ -87,7 +87,7 @@ extension ConsensusCore {
 
     /// Whether a live leader holds me, so that others' attempts are vetoed.
     var hasLiveLeader: Bool {
-        guard let view, isMember, isActive else { return false }
+        guard let view, isMember, isActive, !isDistrusted(view.epoch.proposer) else { return false }
         if let leading { return leading.hasQuorum && isViewCommitted && departure == nil }
         guard leaderHasQuorum, let link = links[view.epoch.proposer] else { return false }
         let silence = now - link.inView
@@ -222,7 +222,8 @@ extension ConsensusCore {
         guard let leader = view.leader else { return }
         if promised > view.epoch, now < promisedAt + installPatience { return }
         // A leader without a quorum is as good as none, where only a quorum goes on.
-        let isUseless = role == .suspended && joinVia.isEmpty
+        let isUseless =
+            role == .suspended && joinVia.isEmpty || isDistrusted(leader.tag)
         guard monitor(leader, vouching: .seconds(1)) || isUseless else {
             campaignAt = nil
             return

@@ -123,6 +123,8 @@ extension ConsensusCore {
         isAcknowledgmentDue = false
         challenges = TagMap()
         helperRequests = []
+        signedHeads.kept = []
+        signedHeads.nextAt = now + .seconds(1)
         statistics.views += 1
         recentViews = recentViews.suffix(7) + [now]
         if next.epoch.proposer != me.tag { learners = TagMap() }

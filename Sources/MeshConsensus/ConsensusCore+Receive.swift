@@ -117,6 +117,7 @@ extension ConsensusCore {
         case .branch(let branch): return receiveBranch(branch, process)
         case .mergeEnd(let nonce, let isBusy): return receiveMergeEnd(nonce, isBusy, process)
         case .beacon(let beacon): return receiveBeacon(beacon, process)
+        case .head(let head): return receiveHead(head)
         default: break
         }
         guard let view, header.epoch == view.epoch, view.member(tag: process.tag) != nil else {

@@ -26,7 +26,7 @@ struct ServedSnapshot: Sendable {
 // Taking in joiners and bringing others up to date (`30-consensus.md` §10, §11).
 extension ConsensusCore {
     mutating func receiveJoin(_ join: Message.Join, _ process: ProcessID) {
-        guard genesis != nil, let view, isMember else { return }
+        guard genesis != nil, let view, isMember, !isDistrusted(process.tag) else { return }
         if view.contains(process)
             || leading?.outside.contains(process) == true && !isViewCommitted
         {

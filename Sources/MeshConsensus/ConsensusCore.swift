@@ -19,6 +19,7 @@ struct ConsensusCore: ~Copyable, Sendable {
     let ability: UInt8
     let digest: @Sendable ([UInt8]) -> Digest
     let verify: @Sendable (Command) -> Bool
+    let signing: HeadSigning?
     let pristine: any StateMachine
     var random: SeededGenerator
 
@@ -66,6 +67,7 @@ struct ConsensusCore: ~Copyable, Sendable {
     /// When a suspended process goes on all the same; `nil`: never.
     var survivorAt: Instant?
     var helperRequests: [HelperRequest] = []
+    var signedHeads: Heads
 
     var attempt: Attempt?
     var leading: Leading?
@@ -93,6 +95,8 @@ struct ConsensusCore: ~Copyable, Sendable {
         ability = other.ability
         digest = other.digest
         verify = other.verify
+        signing = other.signing
+        signedHeads = other.signedHeads
         pristine = other.pristine
         random = other.random
         now = other.now
@@ -150,6 +154,7 @@ struct ConsensusCore: ~Copyable, Sendable {
         machine: any StateMachine,
         digest: @escaping @Sendable ([UInt8]) -> Digest,
         verify: @escaping @Sendable (Command) -> Bool,
+        signing: HeadSigning?,
         seed: UInt64,
         now: Instant
     ) {
@@ -159,6 +164,8 @@ struct ConsensusCore: ~Copyable, Sendable {
         self.ability = ability
         self.digest = digest
         self.verify = verify
+        self.signing = signing
+        signedHeads = Heads(nextAt: now)
         pristine = machine
         random = SeededGenerator(seed: seed).stream("consensus", process.tag)
         self.now = now
@@ -382,6 +389,7 @@ extension ConsensusCore {
         tickCatchUp()
         tickTalk()
         tickBeacons()
+        tickHeads()
         tickClient()
         tickDeparture()
     }
@@ -407,7 +415,7 @@ extension ConsensusCore {
         if isBusy { return lastAdvance + .milliseconds(5) }
         guard genesis != nil else { return nil }
         var next = min(leading?.nextHeartbeat ?? nextRandomProbe, nextBeaconDue)
-        next = min(next, nextMonitorDue)
+        next = min(next, nextMonitorDue, nextHeadDue)
         if leading != nil { next = min(next, nextReplicationDue) }
         if !client.isIdle { next = min(next, nextClientDue) }
         if let request = helperRequests.first { next = min(next, request.expires) }

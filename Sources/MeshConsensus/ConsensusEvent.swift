@@ -128,6 +128,8 @@ package enum ConsensusEvent: Sendable {
     case merged(MergeReport)
     /// What this process gave up when its branch lost a merge; never silent.
     case branchDiscarded([DiscardedEntry])
+    /// The leader showed two histories: both its heads, or one and my own log. It is followed no more.
+    case evidence(against: ProcessID, SignedHead, SignedHead?)
     /// The machine wants a connection with this process.
     case contactWanted(ProcessID)
     /// The process is out of the room for good.

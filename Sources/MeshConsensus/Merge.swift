@@ -48,7 +48,7 @@ extension ConsensusCore {
     }
 
     mutating func receiveBeacon(_ beacon: Message.Beacon, _ process: ProcessID) {
-        guard beacon.epoch.proposer == process.tag else { return }
+        guard beacon.epoch.proposer == process.tag, !isDistrusted(process.tag) else { return }
         if followsMajority, role == .suspended || beacon.isPrimary, follow(beacon, of: process) {
             return
         }
@@ -158,7 +158,7 @@ extension ConsensusCore {
     }
 
     mutating func receiveMergeOffer(_ offer: Message.MergeOffer, _ process: ProcessID) {
-        guard let view, offer.nonce != 0, offer.summary.epoch.proposer == process.tag else {
+        guard let view, offer.nonce != 0, !isDistrusted(process.tag), offer.summary.epoch.proposer == process.tag else {
             return
         }
         guard view.member(tag: process.tag) == nil else { return }

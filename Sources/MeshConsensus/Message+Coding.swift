@@ -18,6 +18,7 @@ extension Message {
         case .probeRequest: 0x0a
         case .probeAnswer: 0x0b
         case .probeFailure: 0x0c
+        case .head: 0x0d
         case .prevote: 0x10
         case .would: 0x11
         case .prepare: 0x12
@@ -109,6 +110,11 @@ extension Message {
             writer.write(probe.target)
             writer.write(probe.leaderAge)
             writer.write(flag: probe.hasQuorum)
+        case .head(let head):
+            writer.write(head.epoch)
+            writer.write(head.index)
+            writer.write(head.hash)
+            writer.write(head.signature)
         case .prevote(let head):
             writer.write(head)
         case .would(let would):
@@ -275,6 +281,15 @@ extension Message {
         case 0x0a: return .probeRequest(try reader.readProbe())
         case 0x0b: return .probeAnswer(try reader.readProbe())
         case 0x0c: return .probeFailure(try reader.readProbe())
+        case 0x0d:
+            return .head(
+                SignedHead(
+                    epoch: try reader.readEpoch(),
+                    index: try reader.read(),
+                    hash: try reader.read(),
+                    signature: try reader.readBytes(HeadSigning.signatureBytes)
+                )
+            )
         case 0x10: return .prevote(head: try reader.readPosition())
         case 0x11:
             return .would(

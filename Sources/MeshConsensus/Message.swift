@@ -35,6 +35,7 @@ enum Message: Sendable {
     case probeRequest(Probe)
     case probeAnswer(Probe)
     case probeFailure(Probe)
+    case head(SignedHead)
     case prevote(head: Position)
     case would(Would)
     case prepare(Prepare)

@@ -131,6 +131,8 @@ extension Engine {
             events.append(.merged(report))
         case .branchDiscarded(let entries):
             events.append(.branchDiscarded(entries.compactMap(DiscardedWrite.init)))
+        case .evidence(let against, _, _):
+            events.append(.evidence(against: against.nodeID))
         case .contactWanted(let process):
             upkeep.wanted(process.nodeID)
         case .left(let reason):

@@ -237,6 +237,12 @@ extension Engine {
                     by: command.origin.nodeID
                 )
             },
+            signing: HeadSigning(
+                sign: { [identity] in identity.sign(.head, room: room, $0).bytes },
+                verify: { node, bytes, signature in
+                    Signature(signature)?.isValid(.head, room: room, bytes, by: node) ?? false
+                }
+            ),
             seed: generator.next(),
             now: now
         )

@@ -46,6 +46,8 @@ package enum Event: Sendable {
     case peer(NodeID, PeerChange)
     /// This component lost a merge: these committed writes are not in the room's state any more.
     case branchDiscarded([DiscardedWrite])
+    /// As leader the node signed two different histories; it is followed no more.
+    case evidence(against: NodeID)
     /// Two branches of the room met and are one again; what could not be joined is in
     /// ``RoomState/conflicts``.
     case merged(MergeReport)

@@ -134,9 +134,9 @@ extension SessionLanes {
         }
         guard let session = room.session(held.name.session) else { return false }
         guard let target = session.participant(of: local) else {
-            // Our own join may not be applied yet; an older participation never comes back.
-            return envelope.target.number >= UInt64(session.nextNumber)
-                ? false : drop(\.misdirected)
+            // Our own join may not be applied yet; an older participation comes back by a merge alone.
+            let isToCome = envelope.target.number >= UInt64(session.nextNumber)
+            return isToCome || !isTogether ? false : drop(\.misdirected)
         }
         // The identifier decides; a merge gives a participation another number.
         guard envelope.target.check == Envelope.Name(target).check else {

@@ -73,7 +73,16 @@ struct Cluster {
     private var stateAt: [Digest: UInt64] = [:]
     let configuration: ConsensusConfiguration
 
-    init(seed: UInt64, count: Int, change: (inout ConsensusConfiguration) -> Void = { _ in }) {
+    /// How each process signs heads, if it does.
+    let signing: ((ProcessID) -> HeadSigning)?
+
+    init(
+        seed: UInt64,
+        count: Int,
+        change: (inout ConsensusConfiguration) -> Void = { _ in },
+        signing: ((ProcessID) -> HeadSigning)? = nil
+    ) {
+        self.signing = signing
         random = SeededGenerator(seed: seed)
         var configuration = ConsensusConfiguration(room: .zero)
         change(&configuration)
@@ -103,6 +112,7 @@ struct Cluster {
                     machine: Ledger(),
                     digest: quickDigest,
                     verify: { $0.signature.first != 0xff },
+                    signing: signing?(process),
                     seed: random.next(),
                     now: now
                 )

@@ -345,6 +345,82 @@ import Testing
         try checker.check(committed(4, 1), apart)
     }
 
+    @Test("with majority, two histories and two leaders of a counter are found, until one is forced")
+    func single() throws {
+        func applied(_ counter: UInt64, _ proposer: UInt64, _ index: UInt64, _ hash: UInt64)
+            -> Observation
+        {
+            Self.seen {
+                let epoch = Epoch(counter: counter, proposer: proposer)
+                $0.applied = Position(epoch: epoch, index: index)
+                $0.appliedHash = Digest(words: (hash, 0, 0, 0))
+            }
+        }
+        var checker = SingleHistory()
+        try checker.check(applied(1, 1, 1, 11))
+        try checker.check(applied(2, 1, 2, 12))
+        try checker.check(applied(1, 1, 1, 11))
+        #expect(throws: Violation.self) {
+            var checker = checker
+            try checker.check(applied(2, 1, 1, 99))
+        }
+        #expect(throws: Violation.self) {
+            var checker = checker
+            try checker.check(applied(2, 5, 3, 13))
+        }
+        var forced = applied(3, 5, 1, 99)
+        forced.view = View(
+            epoch: Epoch(counter: 3, proposer: 5),
+            members: [],
+            start: Self.position(3, 1),
+            startHash: .zero,
+            primary: false,
+            forced: true
+        )
+        try checker.check(forced)
+        try checker.check(applied(2, 5, 1, 98))
+    }
+
+    @Test("the weight is lost only where no part of the core outweighs what it requires")
+    func weight() {
+        let old = PrimaryConfiguration(
+            epoch: Epoch(counter: 1, proposer: 1),
+            tags: [1, 2, 3],
+            isCommitted: true
+        )
+        let attempt = PrimaryConfiguration(
+            epoch: Epoch(counter: 2, proposer: 9),
+            tags: [9, 2],
+            isCommitted: false
+        )
+        func one(_ tag: UInt64, _ role: Role, _ required: [PrimaryConfiguration]?)
+            -> (seen: Observation, required: [PrimaryConfiguration]?)
+        {
+            (
+                Self.seen {
+                    $0.tag = tag; $0.role = role
+                }, required
+            )
+        }
+        // Alone of three, and with a second one; the newcomer weighs nothing.
+        #expect(Weight([one(2, .suspended, [old])]).isLost)
+        #expect(Weight([one(2, .suspended, [old]), one(7, .suspended, nil)]).isLost)
+        #expect(!Weight([one(2, .suspended, [old]), one(3, .suspended, [old])]).isLost)
+        // Who waits for a view that cannot be any more is left out, where the others suffice.
+        #expect(
+            !Weight([
+                one(1, .suspended, [old]), one(3, .suspended, [old]),
+                one(2, .suspended, [old, attempt]),
+            ]).isLost
+        )
+        #expect(
+            Weight([one(3, .suspended, [old]), one(2, .suspended, [old, attempt])]).isLost
+        )
+        // Where somebody leads, or the room is not of the majority, nothing is lost.
+        #expect(!Weight([one(2, .leader, [old])]).isLost)
+        #expect(!Weight([one(2, .member, [old])]).isLost)
+    }
+
     @Test("an acknowledgment below the promise is found, in its bytes too")
     func acknowledgments() throws {
         let checker = Acknowledgments()

@@ -119,6 +119,7 @@ package final class ConsensusProcess: MeshProcess {
             machine: RegisterMachine(planted: isSound ? nil : planted, filled: registers),
             digest: Self.digest,
             verify: { _ in true },
+            signing: Self.signing(process),
             seed: generator.next(),
             now: now
         )
@@ -137,6 +138,24 @@ package final class ConsensusProcess: MeshProcess {
             return hash.finish()
         }
         return Digest(words: (next(), next(), next(), next()))
+    }
+
+    /// Signatures that are a digest of who signs what; nobody in a run forges one.
+    private static func signing(_ process: ProcessID) -> HeadSigning {
+        HeadSigning(
+            sign: { signature(process.nodeID, $0) },
+            verify: { $2 == signature($0, $1) }
+        )
+    }
+
+    private static func signature(_ node: NodeID, _ bytes: [UInt8]) -> [UInt8] {
+        var writer = ByteWriter(capacity: 64)
+        let hash = digest(bytes)
+        for word in [node.words.3, hash.words.0, hash.words.1, hash.words.2] {
+            writer.write(word)
+            writer.write(~word)
+        }
+        return writer.bytes
     }
 
     package func handle(command: Command, now: Instant) {

@@ -150,6 +150,11 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
 
     override func handle(_ event: ConsensusProcess.Event, of life: Life) throws(Violation) {
         switch event {
+        case .consensus(.evidence(let against, let head, let other)):
+            throw Violation(
+                Equivocation.invariant,
+                "\(life) against \(against): \(head) and \(other.map { "\($0)" } ?? "its log")"
+            )
         case .consensus(.branchDiscarded(let entries)):
             world.note("discarded \(entries.count) entries", node: life.node)
             for entry in entries { discard(entry.command) }

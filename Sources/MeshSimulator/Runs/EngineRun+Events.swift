@@ -24,6 +24,8 @@ extension EngineRun {
         case .room(let change): try note(change, life)
         case .roomRecord(let record): records[life.node] = record
         case .roomPhase(let phase): try note(phase, life)
+        case .evidence(let against):
+            throw Violation(Equivocation.invariant, "\(life) against \(against)")
         case .branchDiscarded(let lost):
             world.note("discarded \(lost.count) writes", node: life.node)
             // A merge may bring back who had left on the branch that lost.

@@ -123,6 +123,9 @@ final class ConsensusScenario: ScenarioRun<ConsensusProcess> {
             told[node].append((world.time, "\(reason)"))
         case .linkShaky(_, let isShaky):
             told[node].append((world.time, isShaky ? "linkShaky" : "linkSteady"))
+        case .evidence(let against, _, _):
+            note(node, "evidence against \(names[against.tag] ?? "?")")
+            told[node].append((world.time, "evidence"))
         case .stateReplaced: told[node].append((world.time, "stateReplaced"))
         case .estranged: told[node].append((world.time, "estranged"))
         case .viewInstalled, .viewUsable, .leaderChanged, .applied, .completed, .readReady,

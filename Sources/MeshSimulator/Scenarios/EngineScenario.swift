@@ -146,6 +146,7 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
         case .roomRecord(let record): records[life.node] = record
         case .room(let change): tell(change, to: life.node)
         case .merged(let report): tell(report, to: life.node)
+        case .evidence: told[life.node].append((world.time, "evidence"))
         case .branchDiscarded(let lost):
             discarded[life.node] += UInt64(lost.count)
             for write in lost { note(life.node, "gave up \(text(write.position))") }

@@ -104,7 +104,7 @@ extension Scenario {
 /// The messages of consensus by the names of `30-consensus.md` §4.
 enum MessageType: UInt8, CaseIterable, Sendable {
     case beacon = 0x01
-    case hb, hback, append, ack, nack, propose, reply, probe, probereq, probeack, probenack
+    case hb, hback, append, ack, nack, propose, reply, probe, probereq, probeack, probenack, head
     case prevote = 0x10
     case would, prepare, promise, reject, fetch, entries, install, installed
     case handover, leave, leaveack, kicked, ended
