@@ -34,6 +34,13 @@ package struct PrimaryConfiguration: Hashable, Sendable {
     /// Whether the view is known to have committed.
     package var isCommitted: Bool
 
+    /// The membership `tags`, in rank order, of the view `epoch`.
+    package init(epoch: Epoch, tags: [UInt64], isCommitted: Bool) {
+        self.epoch = epoch
+        self.tags = tags
+        self.isCommitted = isCommitted
+    }
+
     /// What a resumed room knows of its past, that there was one; nobody outweighs it.
     static let unknown = Self(epoch: .zero, tags: [0], isCommitted: true)
 
