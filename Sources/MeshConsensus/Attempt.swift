@@ -188,7 +188,8 @@ extension ConsensusCore {
         attempt?.resendAt = resendAt
         let wanted = Epoch(counter: counterSeen &+ 1, proposer: me.tag)
         let outside = asking.outside.filter(isAwaited)
-        for process in waiting + outside where !waiting.contains(process) || !outside.contains(process) {
+        for process in waiting + outside
+        where !waiting.contains(process) || !outside.contains(process) {
             send(.prevote(head: log.headPosition), to: process, epoch: wanted)
         }
         // The suspect may say that it lives.

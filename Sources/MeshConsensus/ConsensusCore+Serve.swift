@@ -72,7 +72,8 @@ extension ConsensusCore {
     }
 
     private func refusal(_ join: Message.Join, _ process: ProcessID) -> JoinRefusal? {
-        if join.policy != PartitionPolicy.demand(nil), join.policy != PartitionPolicy.demand(policy) {
+        if join.policy != PartitionPolicy.demand(nil), join.policy != PartitionPolicy.demand(policy)
+        {
             return .policyMismatch
         }
         if replica.isBuried(process.tag) { return .buried }

@@ -68,7 +68,9 @@ extension ConsensusCore {
         let others = view.members.map(\.process).filter { $0 != me }
         guard !others.isEmpty else { return }
         if isLeading {
-            guard isUsable, let hash = log.hash(at: commit), commit >= view.start.index else { return }
+            guard isUsable, let hash = log.hash(at: commit), commit >= view.start.index else {
+                return
+            }
             var head = SignedHead(epoch: view.epoch, index: commit, hash: hash, signature: [])
             head.signature = signing.sign(head.signedBytes)
             for process in others { send(.head(head), to: process) }
@@ -98,7 +100,9 @@ extension ConsensusCore {
     /// Follows a leader no more that shows two histories, and tells the others why.
     private mutating func accuse(_ leader: ProcessID, _ head: SignedHead, _ other: SignedHead?) {
         signedHeads.distrusted.append(leader.tag)
-        if signedHeads.distrusted.count > ConsensusLimits.estranged { signedHeads.distrusted.removeFirst() }
+        if signedHeads.distrusted.count > ConsensusLimits.estranged {
+            signedHeads.distrusted.removeFirst()
+        }
         statistics.equivocations += 1
         output.events.append(.evidence(against: leader, head, other))
         for member in view?.members ?? [] where member.process != me && member.process != leader {

@@ -158,7 +158,9 @@ extension ConsensusCore {
     }
 
     mutating func receiveMergeOffer(_ offer: Message.MergeOffer, _ process: ProcessID) {
-        guard let view, offer.nonce != 0, !isDistrusted(process.tag), offer.summary.epoch.proposer == process.tag else {
+        guard let view, offer.nonce != 0, !isDistrusted(process.tag),
+            offer.summary.epoch.proposer == process.tag
+        else {
             return
         }
         guard view.member(tag: process.tag) == nil else { return }

@@ -105,6 +105,53 @@ struct NodeTests {
         #expect(try ben.run("values", "get", "colour").code == 1)
     }
 
+    @Test(
+        "a room of the majority: two of three killed, the third takes nothing until a person says so"
+    )
+    func majority() throws {
+        let homes = try (0..<3).map { _ in try Home() }
+        defer { for home in homes { home.remove() } }
+        var pids: [pid_t] = []
+        for (home, words) in zip(
+            homes,
+            [["--room", "ledger", "--policy", "majority"], ["--no-room"], ["--no-room"]]
+        ) {
+            let up = try Program.run(
+                ["up", "--loopback", "--detach", "--json"] + words,
+                home: home
+            )
+            try #require(up.code == 0, "\(up.errors)")
+            pids.append(pid_t(try #require(up.json["pid"] as? Int)))
+        }
+        for guest in homes.dropFirst() {
+            let code = try homes[0].run("invite", "--code").output
+                .trimmingCharacters(in: .whitespacesAndNewlines)
+            let joined = try guest.run("join", code)
+            try #require(joined.code == 0, "\(joined.errors)")
+        }
+        #expect(try homes[0].run("values", "set", "k", "1").code == 0)
+        kill(pids[0], SIGKILL)
+        kill(pids[2], SIGKILL)
+        // It notices within D + h; a write of before waits for its answer.
+        var words = ""
+        for _ in 0..<100 where !words.contains("suspended: 1 in reach, it takes 2") {
+            words = try homes[1].run("status").output
+        }
+        #expect(words.contains("suspended: 1 in reach, it takes 2"), "\(words)")
+        let refused = try homes[1].run("values", "set", "k", "2")
+        #expect(refused.code == 1)
+        #expect(refused.errors.contains("too few of the room's members"), "\(refused.errors)")
+        #expect(try homes[1].run("values", "get", "k", "--local").output == "1\n")
+        #expect(try homes[1].run("adopt").code == 0)
+        var isWritten = false
+        for _ in 0..<50 where !isWritten {
+            isWritten = try homes[1].run("values", "set", "k", "3").code == 0
+        }
+        #expect(isWritten)
+        #expect(try homes[1].run("values", "get", "k").output == "3\n")
+        #expect(try homes[1].run("adopt").output.contains("already"))
+    }
+
     @Test("a split that healed: the conflict is listed on both sides, and 'ack' settles it once")
     func conflicts() throws {
         let (anna, ben) = (try Home(), try Home())

@@ -12,12 +12,16 @@ import Testing
     }
 
     private static func cluster(seed: UInt64) -> Cluster {
-        var cluster = Cluster(seed: seed, count: 3, signing: { process in
-            HeadSigning(
-                sign: { Self.signature(process.nodeID, $0) },
-                verify: { $2 == Self.signature($0, $1) }
-            )
-        })
+        var cluster = Cluster(
+            seed: seed,
+            count: 3,
+            signing: { process in
+                HeadSigning(
+                    sign: { Self.signature(process.nodeID, $0) },
+                    verify: { $2 == Self.signature($0, $1) }
+                )
+            }
+        )
         cluster.form()
         cluster.run(for: .seconds(3))
         return cluster

@@ -345,9 +345,16 @@ import Testing
         try checker.check(committed(4, 1), apart)
     }
 
-    @Test("with majority, two histories and two leaders of a counter are found, until one is forced")
+    @Test(
+        "with majority, two histories and two leaders of a counter are found, until one is forced"
+    )
     func single() throws {
-        func applied(_ counter: UInt64, _ proposer: UInt64, _ index: UInt64, _ hash: UInt64)
+        func applied(
+            _ counter: UInt64,
+            _ proposer: UInt64,
+            _ index: UInt64,
+            _ hash: UInt64
+        )
             -> Observation
         {
             Self.seen {
@@ -393,7 +400,11 @@ import Testing
             tags: [9, 2],
             isCommitted: false
         )
-        func one(_ tag: UInt64, _ role: Role, _ required: [PrimaryConfiguration]?)
+        func one(
+            _ tag: UInt64,
+            _ role: Role,
+            _ required: [PrimaryConfiguration]?
+        )
             -> (seen: Observation, required: [PrimaryConfiguration]?)
         {
             (

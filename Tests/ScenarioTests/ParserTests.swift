@@ -21,7 +21,8 @@ import Testing
         ),
         Wrong(
             line: "A invent",
-            answer: "expected a verb: create, join, leave, adopt, kick, put, add, cas, read, start, end, "
+            answer:
+                "expected a verb: create, join, leave, adopt, kick, put, add, cas, read, start, end, "
                 + "take, give, ack, found `invent`"
         ),
         Wrong(line: "A put k", answer: "expected a value, found the end of the line"),

@@ -24,6 +24,13 @@ struct Invocation: Sendable {
     /// All values given to the option `name`, in order.
     func all(_ name: String) -> [String] { values[name] ?? [] }
 
+    /// The options given, as words of a command line for another process.
+    func words(except left: Set<String>) -> [String] {
+        command.allOptions.filter { !left.contains($0.name) && !$0.isHidden }.flatMap { option in
+            all(option.name).flatMap { option.value == nil ? [option.name] : [option.name, $0] }
+        }
+    }
+
     /// The option's value as a whole number within `range`, or `nil` if it was not given.
     func number<T: FixedWidthInteger & Sendable>(
         _ name: String,

@@ -4,13 +4,8 @@ import Huddle
 /// `huddle up --detach`: starts the node as a process of its own and waits until it is ready.
 enum Detached {
     static func start(_ invocation: Invocation) throws(Failure) -> Int32 {
-        var arguments = ["up", "--ready-descriptor", "3"]
-        for name in ["--room", "--name", "--port", "--fault", "--socket"] {
-            for value in invocation.all(name) { arguments += [name, value] }
-        }
-        for name in ["--no-room", "--loopback"] where invocation.has(name) {
-            arguments.append(name)
-        }
+        let arguments =
+            ["up", "--ready-descriptor", "3"] + invocation.words(except: ["--detach", "--json"])
         let places = try ControlSocketPath.places()
         makeDirectories(places.state)
         if let reason = whyNotWritable(places.state) {

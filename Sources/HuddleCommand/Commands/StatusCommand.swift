@@ -43,8 +43,12 @@ enum StatusCommand {
             head += "  "
             head += isPrimary ? Style.dim("primary") : Style.yellow("not the primary side")
         }
-        if let have = room["suspended"]?["have"]?.whole, let need = room["suspended"]?["need"]?.whole {
+        if let have = room["suspended"]?["have"]?.whole,
+            let need = room["suspended"]?["need"]?.whole
+        {
             head += "  " + Style.yellow("suspended: \(have) in reach, it takes \(need)")
+        } else if room["epoch"]?.text == nil {
+            head += "  " + Style.yellow("suspended: none of the others is in reach")
         }
         lines.append(head)
         for member in members { lines.append("        " + line(member)) }

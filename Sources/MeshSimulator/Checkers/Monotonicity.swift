@@ -33,7 +33,9 @@ package struct Monotonicity: Sendable {
         }
         // Without a quorum it follows the line that has one, over attempts that came to nothing.
         let isFollowing = seen.role == .suspended
-        guard isFollowing || view >= old.view else { throw fell(seen, "view", "\(old.view)", "\(view)") }
+        guard isFollowing || view >= old.view else {
+            throw fell(seen, "view", "\(old.view)", "\(view)")
+        }
         guard seen.commit >= old.commit else {
             throw fell(seen, "commit", "\(old.commit)", "\(seen.commit)")
         }

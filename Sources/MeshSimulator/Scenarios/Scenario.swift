@@ -186,7 +186,8 @@ extension Scenario.Verb {
                 demands
             )
         case .read(let key, let isLocal): return .read(key: numbered(key), isLocal: isLocal)
-        case .create, .join, .leave, .kick, .adoptPrimary, .startSession, .joinSession, .leaveSession,
+        case .create, .join, .leave, .kick, .adoptPrimary, .startSession, .joinSession,
+            .leaveSession,
             .endSession, .takeLead, .giveLead, .acknowledgeConflict:
             return self
         }
