@@ -27,7 +27,7 @@ enum SimFigures {
     static func run(_ options: SimOptions) -> Int32 {
         let parts = parts(options)
         let batches = parts.flatMap(\.batches)
-        if !options.isJSON { print(head(options.trials)) }
+        if !options.isJSON { Terminal.print(head(options.trials)) }
         var rest = parts[...]
         var result = FigureBatch.Result()
         var count = 0
@@ -48,14 +48,14 @@ enum SimFigures {
                     stuck: result.stuck
                 )
                 if !row.isKept { missed += 1 }
-                print(options.isJSON ? json(row) : line(row))
+                Terminal.print(options.isJSON ? json(row) : line(row))
             }
             rest.removeFirst()
             result = FigureBatch.Result()
             count = 0
         }
         if !options.isJSON {
-            print(missed == 0 ? "\nevery goal is kept" : "\n\(missed) goals are missed")
+            Terminal.print(missed == 0 ? "\nevery goal is kept" : "\n\(missed) goals are missed")
         }
         return missed == 0 ? 0 : 1
     }

@@ -292,13 +292,15 @@ extension ConsensusCore {
             chunks[Int(chunk.index)] == nil, chunk.bytes.count <= Int(manifest.chunkBytes)
         else { return }
         catchUp?.progressAt = now
+        // The lane loses nothing: what was asked for is on its way as long as any of it comes.
+        catchUp?.resendAt = now + .milliseconds(150)
         chunks[Int(chunk.index)] = chunk.bytes
         catchUp?.phase = .chunks(manifest, chunks)
         guard let next = chunks.firstIndex(where: { $0 == nil }) else {
             return restore(manifest, chunks.flatMap { $0 ?? [] })
         }
-        // The window of eight moves on when its last chunk came.
-        if next == Int(chunk.index) + 1, next % 8 == 0 { requestChunks() }
+        // The window of eight moves on when all of it came, in whatever order.
+        if next % 8 == 0, Int(chunk.index) >= next - 8 { requestChunks() }
     }
 
     private mutating func restore(_ manifest: Message.Manifest, _ bytes: [UInt8]) {

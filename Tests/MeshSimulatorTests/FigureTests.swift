@@ -33,6 +33,13 @@ import Testing
         #expect(row.isKept, "\(row)")
     }
 
+    @Test("a megabyte comes to a late joiner within the goal, in whatever order its pieces come")
+    func join() {
+        let row = Self.row(.join, nodes: 3, .loss(0), trials: 3)
+        #expect(row.samples.values.count == 3)
+        #expect(row.isKept, "\(row)")
+    }
+
     @Test("what an append loses goes out again within the goal of a commit", arguments: [2, 3])
     func commit(nodes: Int) {
         let row = Self.row(.commit, nodes: nodes, .loss(10), trials: 500)

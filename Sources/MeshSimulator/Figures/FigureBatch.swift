@@ -73,8 +73,8 @@ package struct FigureBatch: Sendable {
         var following = SeededGenerator(seed: seed).stream("figures.rooms")
         while done < count {
             // What was lost once is suspect later for the next five minutes, so each trial has a room
-            // of its own where something is lost.
-            let limit = trial == .commit || trial == .quiet ? count - done : 1
+            // of its own where somebody is lost.
+            let limit = trial == .turnover || trial == .heal ? 1 : count - done
             do {
                 try run(limit, seed: seed, &done, &result)
             } catch {

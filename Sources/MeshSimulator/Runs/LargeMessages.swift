@@ -148,6 +148,8 @@ struct LargeMessages {
         let before = sending[place].missing.count
         sending[place].missing.removeAll { $0 == index }
         moved += before - sending[place].missing.count
+        // The receiver answers, so what is missing was lost and not its whole path.
+        sending[place].interval = Self.resend
         guard sending[place].missing.isEmpty else { return }
         sending.remove(at: place)
         fillWindow(tag, now)
