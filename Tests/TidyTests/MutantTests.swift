@@ -12,6 +12,7 @@ import Testing
     @Test("every mutant changes a text that stands once in its file, and switches the change")
     func texts() {
         var sources: [String: String] = [:]
+        var changed: [String: String] = [:]
         for mutant in Self.mutants {
             #expect(!mutant.sentence.isEmpty, "\(mutant.name) says what it breaks")
             #expect(!mutant.changes.isEmpty, "\(mutant.name) changes something")
@@ -21,6 +22,12 @@ import Testing
                 let count = text.ranges(of: change.was).count
                 #expect(count == 1, "\(mutant.name): \(count) times in \(change.file)")
                 #expect(change.new.contains("MUTANT"), "\(mutant.name) has no switch")
+                let after = changed[change.file] ?? text
+                #expect(
+                    after.ranges(of: change.was).count == 1,
+                    "\(mutant.name): another mutant changes the same text of \(change.file)"
+                )
+                changed[change.file] = after.replacing(change.was, with: change.new)
             }
         }
     }
