@@ -65,6 +65,8 @@ package final class ConsensusProcess: MeshProcess {
     private var events: [Event] = []
     private var wantsToJoin = false
     private var nextHello: Instant
+    /// How long a process that looks for a room waits before it asks again.
+    private var search = ConsensusProcess.firstSearch
     private var consensusDeadline: Instant?
     /// No peer counts as lost before this.
     private var nextLoss = Instant.distantFuture
@@ -76,9 +78,10 @@ package final class ConsensusProcess: MeshProcess {
 
     /// Silence after which a connection counts as lost, as the transport's grace.
     private static let grace = Limits.grace
-    /// The time between two announcements, and between two of a process that looks for a room.
+    /// The time between two announcements, and the first between two of a process that looks for a
+    /// room.
     private static let helloPeriod = Duration.seconds(2)
-    private static let search = Duration.milliseconds(250)
+    private static let firstSearch = Duration.milliseconds(250)
 
     /// The process number `incarnation` of `node`; all chance comes from `seed`.
     ///
@@ -163,6 +166,7 @@ package final class ConsensusProcess: MeshProcess {
         case .create: consensus.create(now: now)
         case .join:
             wantsToJoin = true
+            search = Self.firstSearch
             nextHello = now
         case .leave: consensus.leave(now: now)
         case .joinVia(let process): consensus.join(via: process, now: now)
@@ -218,11 +222,8 @@ package final class ConsensusProcess: MeshProcess {
         events: inout [Event]
     ) -> Instant? {
         drain(now)
-        var deadline = min(nextHello, nextLoss)
-        if !large.isIdle {
-            for (tag, bytes) in large.due(now) { send(.fragment, bytes, toTag: tag) }
-            if let due = large.deadline { deadline = min(deadline, due) }
-        }
+        for (tag, bytes) in large.due(now) { send(.fragment, bytes, toTag: tag) }
+        var deadline = min(nextHello, nextLoss, large.deadline)
         if let due = consensusDeadline { deadline = min(deadline, due) }
         // The caller's batch is empty: it has sent what was in it.
         swap(&outgoing, &batch)
@@ -325,8 +326,14 @@ package final class ConsensusProcess: MeshProcess {
     }
 
     private func sayHello(_ now: Instant) {
-        nextHello =
-            now + (consensus.role == .joining && wantsToJoin ? Self.search : Self.helloPeriod)
+        switch consensus.role {
+        case .joining where wantsToJoin:
+            nextHello = now + search
+            search = min(search * 2, Self.helloPeriod)
+        // Leaders find each other after a split; the others' words, to all, grow with the square.
+        case .member: nextHello = now + Self.helloPeriod * max(1, peers.count / 8)
+        case .joining, .leader, .suspended, .left: nextHello = now + Self.helloPeriod
+        }
         append(.hello, [isInRoom ? 1 : 0], receiver: 0, to: .discovery)
     }
 

@@ -38,11 +38,8 @@ struct LargeMessages {
     private static let window = 8
     private static let remembered = 256
 
-    /// Whether nothing waits for an acknowledgment.
-    var isIdle: Bool { sending.isEmpty }
-
-    /// When something must be sent again.
-    var deadline: Instant? { sending.lazy.map(\.next).min() }
+    /// When something must be sent or given up; the distant future if nothing waits.
+    private(set) var deadline = Instant.distantFuture
 
     mutating func send(_ bytes: [UInt8], to tag: UInt64, now: Instant) {
         number += 1
@@ -69,11 +66,19 @@ struct LargeMessages {
             guard count < Self.window else { return }
             count += 1
             if sending[place].next == .distantFuture { sending[place].next = now }
+            deadline = min(deadline, sending[place].next)
         }
+    }
+
+    /// Finds the deadline anew. By index, as all loops here: an element out of its array is a copy.
+    private mutating func rearm() {
+        deadline = .distantFuture
+        for place in sending.indices { deadline = min(deadline, sending[place].next) }
     }
 
     /// The fragments due now: number u64 · index u32 · count u32 · bytes.
     mutating func due(_ now: Instant) -> [(tag: UInt64, bytes: [UInt8])] {
+        guard deadline <= now else { return [] }
         var result: [(UInt64, [UInt8])] = []
         for place in sending.indices where sending[place].next <= now {
             sending[place].next = now + sending[place].interval
@@ -87,11 +92,15 @@ struct LargeMessages {
                 result.append((sending[place].to, writer.bytes))
             }
         }
-        let dead = sending.filter { now - $0.begun > Self.patience }.map(\.to)
+        var dead: [UInt64] = []
+        for place in sending.indices where now - sending[place].begun > Self.patience {
+            dead.append(sending[place].to)
+        }
         if !dead.isEmpty {
             sending.removeAll { now - $0.begun > Self.patience }
             for tag in dead { fillWindow(tag, now) }
         }
+        rearm()
         return result
     }
 
@@ -153,5 +162,6 @@ struct LargeMessages {
         guard sending[place].missing.isEmpty else { return }
         sending.remove(at: place)
         fillWindow(tag, now)
+        rearm()
     }
 }
