@@ -25,6 +25,14 @@ struct CatchUp: Sendable {
     var resendAt: Instant
     var progressAt: Instant
 
+    /// Until when nothing may come before another is asked.
+    var lastsUntil: Instant {
+        guard target == nil else { return progressAt + .milliseconds(1500) }
+        // Whoever has not even offered may be a joiner too: others are asked soon.
+        if case .asking = phase { return progressAt + .milliseconds(600) }
+        return progressAt + .seconds(2)
+    }
+
     /// A branch in the making: a state to go on from, `nil` for the present one, and the log behind it.
     struct Staged: Sendable {
         var replica: Replica?
@@ -39,12 +47,15 @@ extension ConsensusCore {
         askForLog()
     }
 
+    /// When the next question for a log is due, or the patience with who was asked ends.
+    var nextCatchUpDue: Instant {
+        if let running = catchUp { return min(running.resendAt, running.lastsUntil) }
+        return mayJoin && !joinVia.isEmpty ? joinResend : .distantFuture
+    }
+
     mutating func tickCatchUp() {
         guard let running = catchUp else { return }
-        var patience: Duration = running.target == nil ? .seconds(2) : .milliseconds(1500)
-        // Whoever has not even offered may be a joiner too: others are asked soon.
-        if running.target == nil, case .asking = running.phase { patience = .milliseconds(600) }
-        if now - running.progressAt > patience {
+        if now > running.lastsUntil {
             catchUp = nil
             joinResend = now
             return

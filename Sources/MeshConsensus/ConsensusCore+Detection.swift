@@ -137,14 +137,20 @@ extension ConsensusCore {
 
     /// The next time that a monitored link wants attention.
     var nextMonitorDue: Instant {
-        guard let view else { return .distantFuture }
+        guard let view, role != .joining else { return .distantFuture }
+        // A follower that has promised watches nobody before its patience ends.
+        let isPatient = !isLeading && now < nextPatienceDue && promised > view.epoch
         var next = Instant.distantFuture
         for member in view.members where member.process.tag != me.tag {
             guard isLeading || member.process.tag == view.epoch.proposer,
                 let index = links.index(of: member.process.tag)
             else { continue }
             let late = links.values[index].inView + probeStart
-            next = min(next, late > now ? late : now + .milliseconds(5))
+            guard late <= now else {
+                next = min(next, late)
+                continue
+            }
+            next = min(next, now + .milliseconds(isPatient ? 20 : 5))
         }
         return next
     }
@@ -238,6 +244,9 @@ extension ConsensusCore {
         campaignAt = nil
         campaign(members: view.members.filter { $0.process.tag != leader.tag })
     }
+
+    /// When a promiser that has no INSTALL suspects again.
+    var nextPatienceDue: Instant { promisedAt + installPatience }
 
     /// How long a promiser waits for INSTALL before it suspects again.
     var installPatience: Duration {

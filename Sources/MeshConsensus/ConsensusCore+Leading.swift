@@ -98,9 +98,9 @@ struct Leading: Sendable {
 extension ConsensusCore {
     mutating func tickLeading() {
         guard leading != nil, let view else { return }
-        if let leader = leading, now >= leader.nextHeartbeat {
+        if let due = leading?.nextHeartbeat, let full = leading?.nextFullHeartbeat, now >= due {
             // Half an h before its time is nearer than half an h behind it.
-            sendHeartbeats(toAll: now + configuration.heartbeat / 2 >= leader.nextFullHeartbeat)
+            sendHeartbeats(toAll: now + configuration.heartbeat / 2 >= full)
         }
         if let due = leading?.installResend, now >= due { resendInstall() }
         checkQuorum()

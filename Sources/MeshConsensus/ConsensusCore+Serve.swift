@@ -108,6 +108,21 @@ extension ConsensusCore {
         return true
     }
 
+    /// When an old life is asked again, or one who asks is forgotten.
+    var nextLearnerDue: Instant {
+        var next = Instant.distantFuture
+        for index in 0..<challenges.count {
+            let challenge = challenges.values[index]
+            let pause: Duration =
+                challenge.asked < 3 ? .milliseconds(20) * challenge.asked : .seconds(5)
+            next = min(next, challenge.since + pause)
+        }
+        for index in 0..<learners.count {
+            next = min(next, learners.values[index].seenAt + .seconds(2))
+        }
+        return next
+    }
+
     mutating func tickLearners() {
         for index in 0..<challenges.count {
             let tag = challenges.tags[index]

@@ -408,28 +408,48 @@ extension ConsensusCore {
         return due
     }
 
-    /// When ``advance(to:)`` has something to do: every 5 ms while a view is being formed or left,
-    /// else when the first thing that waits is due.
+    /// When ``advance(to:)`` has something to do; `nil`: when something comes from outside.
+    ///
+    /// Every 5 ms while a view is being formed or left, else when the first thing that waits is due.
     private var deadline: Instant? {
         guard role != .left else { return nil }
         if isBusy { return lastAdvance + .milliseconds(5) }
-        guard genesis != nil else { return nil }
-        var next = min(leading?.nextHeartbeat ?? nextRandomProbe, nextBeaconDue)
-        next = min(next, nextMonitorDue, nextHeadDue)
-        if leading != nil { next = min(next, nextReplicationDue) }
-        if !client.isIdle { next = min(next, nextClientDue) }
-        if let request = helperRequests.first { next = min(next, request.expires) }
+        // What comes from others is taken up in the same rhythm.
+        var next = max(nextWorkDue, lastAdvance + .milliseconds(5))
+        if genesis != nil {
+            if let heartbeat = leading?.nextHeartbeat {
+                next = min(next, heartbeat, nextBeaconDue, nextReplicationDue)
+            } else if view != nil, role == .member || role == .suspended {
+                next = min(next, nextRandomProbe)
+            }
+            next = min(next, nextMonitorDue, nextHeadDue)
+            if !client.isIdle { next = min(next, nextClientDue) }
+            if let request = helperRequests.first { next = min(next, request.expires) }
+        }
+        guard next < .distantFuture else { return nil }
         // Whatever is due and was not served waits a moment: never a loop without time.
         return max(next, lastAdvance + .milliseconds(1))
     }
 
     private var isBusy: Bool {
-        if attempt != nil || catchUp != nil || talk != nil || departure != nil { return true }
-        if !joinVia.isEmpty && mayJoin { return true }
-        if !learners.isEmpty || !challenges.isEmpty || campaignAt != nil { return true }
-        if let view, promised != view.epoch { return true }
-        if leading != nil, !isViewCommitted || leading?.wantsChange == true { return true }
-        return false
+        if attempt != nil || departure != nil { return true }
+        return leading != nil && (!isViewCommitted || leading?.wantsChange == true)
+    }
+
+    /// The next time that a way to a log, a talk, a campaign or those who want to join need attention.
+    private var nextWorkDue: Instant {
+        var next = min(nextCatchUpDue, nextTalkDue, nextLearnerDue, nextQuorumDue)
+        guard let view else { return next }
+        if promised > view.epoch, isLeading || now < nextPatienceDue {
+            next = min(next, nextPatienceDue)
+        }
+        if let campaignAt {
+            next = min(next, campaignAt)
+        } else if role == .suspended, joinVia.isEmpty {
+            // It stands for leader again and again.
+            next = now
+        }
+        return next
     }
 
     /// Ends this process's part in the room: what waits fails first, then its caller hears why.

@@ -60,7 +60,7 @@ extension ConsensusCore {
     func isDistrusted(_ tag: UInt64) -> Bool { signedHeads.distrusted.contains(tag) }
 
     /// When the next head is due; only where somebody signs.
-    var nextHeadDue: Instant { signing == nil || view == nil ? .distantFuture : signedHeads.nextAt }
+    var nextHeadDue: Instant { signing == nil || !isMember ? .distantFuture : signedHeads.nextAt }
 
     mutating func tickHeads() {
         guard let signing, let view, isMember, now >= signedHeads.nextAt else { return }

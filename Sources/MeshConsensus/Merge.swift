@@ -93,6 +93,12 @@ extension ConsensusCore {
         )
     }
 
+    /// When a talk has something to say again, or ends.
+    var nextTalkDue: Instant {
+        guard let talk else { return .distantFuture }
+        return isLeading ? min(talk.resendAt, talk.progressAt + talk.patience) : now
+    }
+
     mutating func tickTalk() {
         guard let talk else { return }
         guard isLeading, isActive || attempt != nil || talk.verdict == .lost else {

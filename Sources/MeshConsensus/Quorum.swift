@@ -118,6 +118,22 @@ extension ConsensusCore {
         )
     }
 
+    /// How long a quorum stands behind me unheard.
+    private var quorumPatience: Duration {
+        // A leader's own word that it lacks a quorum is not waited out.
+        heartbeatInterval + (isLeading || !leaderHasQuorum ? .zero : detection(nil))
+    }
+
+    /// When a member without news of a quorum is suspended, or a suspended one goes on all the same.
+    var nextQuorumDue: Instant {
+        guard followsMajority, view != nil else { return .distantFuture }
+        switch role {
+        case .member, .leader: return quorumAt + quorumPatience + .nanoseconds(1)
+        case .suspended: return survivorAt ?? .distantFuture
+        case .joining, .left: return .distantFuture
+        }
+    }
+
     /// Notices that no quorum stands behind me, or that one does again; D + h is what it takes.
     mutating func tickQuorum() {
         guard policy.isMajority, genesis != nil, departure == nil else { return }
@@ -127,10 +143,7 @@ extension ConsensusCore {
             return
         }
         if let leading, leading.hasQuorum, isViewCommitted { quorumAt = now }
-        // A leader's own word that it lacks a quorum is not waited out.
-        let patience =
-            heartbeatInterval + (isLeading || !leaderHasQuorum ? .zero : detection(nil))
-        let isHeld = isMember && now - quorumAt <= patience
+        let isHeld = isMember && now - quorumAt <= quorumPatience
         switch role {
         case .member, .leader:
             if !isHeld { become(.suspended) }
