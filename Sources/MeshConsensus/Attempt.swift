@@ -172,10 +172,10 @@ extension ConsensusCore {
             process.tag != me.tag && !asking.wills.contains(process.tag)
                 && !isGivenUp(process.tag, since: asking.phaseSince, patience: .milliseconds(80))
         }
-        var waiting = asking.members.map(\.process).filter(isAwaited)
+        let waiting = asking.members.map(\.process).filter(isAwaited)
+        let outside = asking.outside.filter(isAwaited)
         let mayForm = mayForm(askedBy: asking)
-        if waiting.isEmpty, !mayForm { waiting = asking.outside.filter(isAwaited) }
-        guard !waiting.isEmpty else {
+        guard !waiting.isEmpty || !mayForm && !outside.isEmpty else {
             guard mayForm else { return standBack() }
             let own = me.tag
             attempt?.members.removeAll {
@@ -187,9 +187,7 @@ extension ConsensusCore {
         let resendAt = now + resendInterval
         attempt?.resendAt = resendAt
         let wanted = Epoch(counter: counterSeen &+ 1, proposer: me.tag)
-        let outside = asking.outside.filter(isAwaited)
-        for process in waiting + outside
-        where !waiting.contains(process) || !outside.contains(process) {
+        for process in waiting + outside {
             send(.prevote(head: log.headPosition), to: process, epoch: wanted)
         }
         // The suspect may say that it lives.
@@ -272,6 +270,7 @@ extension ConsensusCore {
             headHash: log.headHash,
             commit: commit,
             heardFrom: heardFrom,
+            ability: ability,
             isForced: isAstray,
             required: knownRequired
         )
@@ -432,19 +431,21 @@ extension ConsensusCore {
         guard var attempt, let quorum = quorum(of: attempt) else { return }
         let followsQuorum = followsQuorum(attempt)
         if followsQuorum {
-            // Who does not count, or went on without the weight, is a branch or an outsider.
-            for (tag, promise) in zip(attempt.promises.tags, attempt.promises.values)
-            where !quorum.contains(tag) || promise.isForced {
+            // Who does not count is an outsider, or a branch that went on without the weight.
+            for tag in attempt.promises.tags where !quorum.contains(tag) {
                 attempt.promises[tag] = nil
                 attempt.members.removeAll { $0.process.tag == tag }
             }
             // Whoever promised lives, and belongs into the view; unless it leaves.
-            for process in attempt.outside where attempt.promises[process.tag] != nil {
-                guard let member = view?.member(tag: process.tag),
-                    !attempt.leavers.contains(process), !attempt.departed.contains(process),
+            for process in attempt.outside
+            where !attempt.leavers.contains(process) && !attempt.departed.contains(process) {
+                guard let promise = attempt.promises[process.tag],
                     attempt.members.count < Limits.members
                 else { continue }
-                attempt.members.append(member)
+                attempt.members.append(
+                    view?.member(tag: process.tag)
+                        ?? Member(process: process, ability: promise.ability, joined: .zero)
+                )
             }
             attempt.outside.removeAll { process in
                 attempt.members.contains { $0.process == process }

@@ -142,14 +142,11 @@ extension ConsensusCore {
     private mutating func stage(delta index: UInt64) {
         catchUp?.progressAt = now
         if catchUp?.target == nil {
-            // A learner has no branch to keep: it writes into its own log.
-            guard index >= replica.applied.index, index <= log.head else { return }
-            log.truncate(after: index)
-            view = newestView(of: log) ?? replica.view
-            catchUp?.staged = .init(
-                replica: nil,
-                log: Log(base: log.headPosition, hash: log.headHash)
-            )
+            // A learner writes into its own log; what stands there goes only when it differs.
+            guard index >= replica.applied.index, let position = log.position(at: index),
+                let hash = log.hash(at: index)
+            else { return }
+            catchUp?.staged = .init(replica: nil, log: Log(base: position, hash: hash))
         } else if index >= replica.applied.index, let hash = log.hash(at: index),
             let position = log.position(at: index)
         {
@@ -179,7 +176,7 @@ extension ConsensusCore {
                     .init(
                         ability: ability,
                         policy: PartitionPolicy.demand(configuration.policy),
-                        heads: [.init(index: log.head, hash: log.headHash)]
+                        heads: [.init(index: staged.log.head, hash: staged.log.headHash)]
                     )
                 ),
                 to: running.source
@@ -211,11 +208,18 @@ extension ConsensusCore {
         }
         let isMoving = staged.log.head > before
         if running.target == nil {
-            for entry in staged.log.entries where log.accepts(entry) {
+            for entry in staged.log.entries
+            where log.hash(at: entry.position.index) != entry.hash {
+                let index = entry.position.index
+                if index <= log.head, index > commit {
+                    log.truncate(after: index - 1)
+                    view = newestView(of: log) ?? replica.view
+                }
+                guard log.accepts(entry) else { break }
                 if case .view(let next) = entry.body { view = next }
                 log.append(entry, digest: digest)
             }
-            staged.log = Log(base: log.headPosition, hash: log.headHash)
+            staged.log = Log(base: staged.log.headPosition, hash: staged.log.headHash)
             compactLearner()
         }
         catchUp?.staged = staged
@@ -234,7 +238,9 @@ extension ConsensusCore {
 
     /// A learner applies nothing before it is a member; its log stays bounded by asking anew.
     private mutating func compactLearner() {
-        guard log.byteCount > configuration.logBytesMaximum, let genesis else { return }
+        guard log.byteCount > configuration.logBytesMaximum, role == .joining, let genesis else {
+            return
+        }
         adoptGenesis(genesis)
         view = nil
         commit = 0
@@ -335,7 +341,8 @@ extension ConsensusCore {
         statistics.snapshotsTaken += 1
         let log = Log(base: restored.applied, hash: restored.appliedHash)
         if catchUp?.target == nil {
-            guard restored.applied.index >= replica.applied.index else { return }
+            // Who has answered for its log goes no way back.
+            guard role == .joining || restored.applied.index >= replica.applied.index else { return }
             self.log = log
             replica = restored
             commit = restored.applied.index

@@ -4,6 +4,9 @@ import MeshWire
 extension ConsensusCore {
     mutating func installOwn(_ strangers: [Epoch]) {
         guard let attempt else { return }
+        let required = required(of: attempt)
+        let isPrimary = required.areOutweighed(by: attempt.promises.tags)
+        guard isPrimary || !followsMajority || attempt.force != .none else { return standBack() }
         if let flushed = attempt.flushed {
             log.truncate(after: flushed.base.index)
             for entry in flushed.entries { log.append(entry, digest: digest) }
@@ -16,8 +19,6 @@ extension ConsensusCore {
             members[index].joined = start
         }
         members.sort(by: Member.outranks)
-        let required = required(of: attempt)
-        let isPrimary = required.areOutweighed(by: attempt.promises.tags)
         // Once a person has overruled the weights, the room's later views say so too.
         let isOverruled =
             attempt.force == .primary || view?.primary == true && view?.forced == true

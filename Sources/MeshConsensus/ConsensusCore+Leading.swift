@@ -126,8 +126,8 @@ extension ConsensusCore {
             || (leading?.changeAt.map { now >= $0 } ?? false)
         guard !suspects.isEmpty || hasPromisedAway || isOutpromised || wantsChange else { return }
         guard !suspects.isEmpty || mayChangeView else { return }
-        // Without the weight an attempt would only raise the counter.
-        guard !followsMajority || hearsQuorum else { return }
+        // Without the weight an attempt would only raise the counter; after one in vain the next waits.
+        guard !followsMajority || hearsQuorum && now >= campaignAt ?? .zero else { return }
         changeView(without: suspects)
     }
 
@@ -368,6 +368,9 @@ extension ConsensusCore {
         guard let view, process.tag == view.epoch.proposer, !isLeading else { return }
         guard isActive else { return }
         guard append.previous <= log.head else {
+            // The leader goes back once in 2 ms at most: more would only say the same.
+            guard now - missingAt >= .milliseconds(2) else { return }
+            missingAt = now
             send(.missing([(log.head + 1)...append.previous]), to: process)
             return
         }

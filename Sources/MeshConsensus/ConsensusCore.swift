@@ -85,6 +85,8 @@ struct ConsensusCore: ~Copyable, Sendable {
 
     var client: Client
     var isAcknowledgmentDue = false
+    /// When the leader was last told what is missing.
+    var missingAt: Instant
     var output = ConsensusOutput()
     var statistics = ConsensusStatistics()
 
@@ -143,6 +145,7 @@ struct ConsensusCore: ~Copyable, Sendable {
         recentViews = other.recentViews
         client = other.client
         isAcknowledgmentDue = other.isAcknowledgmentDue
+        missingAt = other.missingAt
         output = other.output
         statistics = other.statistics
     }
@@ -174,6 +177,7 @@ struct ConsensusCore: ~Copyable, Sendable {
         replica = Replica(machine: machine, genesis: .zero)
         viewSince = now
         quorumAt = now
+        missingAt = now - .seconds(1)
         healthAt = now
         nextRandomProbe = now
         talkBackoff = now

@@ -136,6 +136,7 @@ extension Message {
             writer.write(promise.headHash)
             writer.write(promise.commit)
             writer.write(promise.heardFrom)
+            writer.write(promise.ability)
             writer.write(flag: promise.isForced)
             writer.writeCount(promise.required.count)
             for configuration in promise.required { writer.write(configuration) }
@@ -318,6 +319,7 @@ extension Message {
                     headHash: try reader.read(),
                     commit: try reader.read(),
                     heardFrom: try reader.read(),
+                    ability: try reader.read(),
                     isForced: try reader.readFlag(),
                     required: try reader.readConfigurations()
                 )

@@ -161,6 +161,7 @@ extension Message {
         var headHash: Digest
         var commit: UInt64
         var heardFrom: UInt64
+        var ability: UInt8
         /// Whether ``lastView`` goes on without the weight: a branch of its own, never a source.
         var isForced: Bool
         var required: [PrimaryConfiguration]

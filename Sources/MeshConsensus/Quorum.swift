@@ -29,15 +29,17 @@ extension ConsensusCore {
     func quorum(of attempt: Attempt) -> [UInt64]? {
         let promises = attempt.promises
         guard followsMajority, attempt.force == .none else { return promises.tags }
+        // A branch that went on without the weight is merged, and has no say in the line.
+        let tags = promises.tags.filter {
+            attempt.reason == .merge || promises[$0]?.isForced == false
+        }
         func isEnough(_ tags: [UInt64]) -> Bool {
             let required = tags.flatMap { promises[$0]?.required ?? [] }.united()
             return required.count <= ConsensusLimits.requiredConfigurations
                 && required.areOutweighed(by: tags)
         }
-        if isEnough(promises.tags) { return promises.tags }
-        let sound = promises.tags.filter {
-            promises[$0]?.required.areOutweighed(by: promises.tags) ?? false
-        }
+        if isEnough(tags) { return tags }
+        let sound = tags.filter { promises[$0]?.required.areOutweighed(by: tags) ?? false }
         return sound.contains(me.tag) && isEnough(sound) ? sound : nil
     }
 
