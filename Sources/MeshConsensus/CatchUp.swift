@@ -342,7 +342,9 @@ extension ConsensusCore {
         let log = Log(base: restored.applied, hash: restored.appliedHash)
         if catchUp?.target == nil {
             // Who has answered for its log goes no way back.
-            guard role == .joining || restored.applied.index >= replica.applied.index else { return }
+            guard role == .joining || restored.applied.index >= replica.applied.index else {
+                return
+            }
             self.log = log
             replica = restored
             commit = restored.applied.index
