@@ -212,6 +212,8 @@ extension ConsensusCore {
             return
         }
         if view?.epoch == epoch { return sendInstalled(to: process) }
+        // Who follows the line past this view as a learner has left it behind.
+        if policy.isMajority, let view, view.epoch > epoch { return }
         promisedAt = now
         if let target = catchUp?.target, target.epoch == epoch { return }
         if log.holds(install.previous.index, install.previousHash),

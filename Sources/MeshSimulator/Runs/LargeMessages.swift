@@ -70,7 +70,9 @@ struct LargeMessages {
         }
     }
 
-    /// Finds the deadline anew. By index, as all loops here: an element out of its array is a copy.
+    /// Finds the deadline anew.
+    ///
+    /// By index, as all loops here: an element out of its array is a copy.
     private mutating func rearm() {
         deadline = .distantFuture
         for place in sending.indices { deadline = min(deadline, sending[place].next) }
