@@ -40,7 +40,7 @@ import Testing
         #expect(row.isKept, "\(row)")
     }
 
-    @Test("what an append loses goes out again within the goal of a commit", arguments: [2, 3])
+    @Test("what an append loses goes out again within the goal of a commit", arguments: [3, 5])
     func commit(nodes: Int) {
         let row = Self.row(.commit, nodes: nodes, .loss(10), trials: 500)
         #expect(row.isKept, "\(row)")

@@ -1,3 +1,4 @@
+import MeshConsensus
 import MeshFaults
 import MeshSimulator
 import MeshWire
@@ -131,6 +132,7 @@ import Testing
         for seed in seeds {
             var options = RunOptions(seed: seed, nodes: 3, duration: .seconds(4))
             options.planted = bug
+            options.policy = .available
             let report = SimulatedLayer.consensus.run(options)
             if report.violation != nil { return report }
         }
@@ -142,7 +144,7 @@ import Testing
         arguments: [PlantedBug.lostWrites, .staleReads]
     )
     func planted(bug: PlantedBug) throws {
-        let report = try #require(Self.failing(bug, seeds: 13...20))
+        let report = try #require(Self.failing(bug, seeds: 13...60))
         let (script, violation) = (try #require(report.script), try #require(report.violation))
         var shrinker = Shrinker(script, breaking: violation, isOver: { false })
         let fails = shrinker.run()
