@@ -49,7 +49,9 @@ extension ConsensusCore {
 
     /// When the next question for a log is due, or the patience with who was asked ends.
     var nextCatchUpDue: Instant {
-        if let running = catchUp { return min(running.resendAt, running.lastsUntil) }
+        if catchUp != nil, let running = catchUp {
+            return min(running.resendAt, running.lastsUntil)
+        }
         return mayJoin && !joinVia.isEmpty ? joinResend : .distantFuture
     }
 

@@ -123,14 +123,13 @@ extension ConsensusCore {
             )
         }
         guard let view else { return }
-        for member in view.members where member.process.tag != me.tag {
-            guard isLeading || member.process.tag == view.epoch.proposer,
-                let link = links[member.process.tag]
-            else { continue }
-            let isShaky = now - link.inView > .milliseconds(150)
-            if isShaky != link.isShaky {
-                links.update(member.process.tag) { $0.isShaky = isShaky }
-                output.events.append(.linkShaky(member.process, isShaky: isShaky))
+        let isLeading = isLeading
+        for tag in view.tags where tag != me.tag && (isLeading || tag == view.epoch.proposer) {
+            guard let index = links.index(of: tag) else { continue }
+            let isShaky = now - links.values[index].inView > .milliseconds(150)
+            if isShaky != links.values[index].isShaky {
+                links.update(tag) { $0.isShaky = isShaky }
+                output.events.append(.linkShaky(links.values[index].process, isShaky: isShaky))
             }
         }
     }
@@ -139,12 +138,12 @@ extension ConsensusCore {
     var nextMonitorDue: Instant {
         guard let view, role != .joining else { return .distantFuture }
         // A follower that has promised watches nobody before its patience ends.
-        let isPatient = !isLeading && now < nextPatienceDue && promised > view.epoch
+        let isLeading = isLeading
+        let isPatient = !isLeading && promised > view.epoch && now < nextPatienceDue
+        let probeStart = probeStart
         var next = Instant.distantFuture
-        for member in view.members where member.process.tag != me.tag {
-            guard isLeading || member.process.tag == view.epoch.proposer,
-                let index = links.index(of: member.process.tag)
-            else { continue }
+        for tag in view.tags where tag != me.tag && (isLeading || tag == view.epoch.proposer) {
+            guard let index = links.index(of: tag) else { continue }
             let late = links.values[index].inView + probeStart
             guard late <= now else {
                 next = min(next, late)
@@ -351,13 +350,11 @@ extension ConsensusCore {
 
     /// When the next beacon is due; only leaders send them unasked.
     var nextBeaconDue: Instant {
-        guard isLeading, let view else { return .distantFuture }
+        guard let members = leading?.progress else { return .distantFuture }
         var next = Instant.distantFuture
-        for index in 0..<links.count {
-            let link = links.values[index]
-            if link.isReachable, view.member(tag: links.tags[index]) == nil {
-                next = min(next, link.nextBeacon)
-            }
+        for index in 0..<links.count
+        where links.values[index].isReachable && members.index(of: links.tags[index]) == nil {
+            next = min(next, links.values[index].nextBeacon)
         }
         return next
     }

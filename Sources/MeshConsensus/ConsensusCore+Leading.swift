@@ -283,15 +283,26 @@ extension ConsensusCore {
     var nextReplicationDue: Instant {
         guard let members = leading?.progress.values else { return .distantFuture }
         var next = leading?.installResend ?? .distantFuture
-        for progress in members where progress.isInstalled && progress.match < log.head {
-            next = min(next, resendDue(progress) + .nanoseconds(1))
+        let head = log.head
+        for index in members.indices
+        where members[index].match < head && members[index].isInstalled {
+            next = min(next, resendDue(members[index]) + .nanoseconds(1))
         }
         return next
     }
 
+    /// Whether all members that installed the view have the log and know the commit, as at most polls.
+    private var isReplicated: Bool {
+        guard let members = leading?.progress.values else { return true }
+        let head = log.head
+        return members.allSatisfy {
+            !$0.isInstalled || $0.match == head && $0.next > head && $0.told >= commit
+        }
+    }
+
     /// Sends what members lack, as much as the window allows; called once a poll.
     mutating func replicate() {
-        guard leading != nil, let view, isActive else { return }
+        guard isActive, !isReplicated, let view else { return }
         var hasNews = false
         for index in 0..<(leading?.progress.count ?? 0) {
             guard var progress = leading?.progress.values[index], progress.isInstalled else {

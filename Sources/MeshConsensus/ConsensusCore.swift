@@ -189,11 +189,16 @@ struct ConsensusCore: ~Copyable, Sendable {
 // MARK: What callers see.
 extension ConsensusCore {
     var machine: any StateMachine { (displayed ?? replica).machine }
+    /// The position that the lost branch shown stands at; asked first whether there is one, since a look
+    /// into a state copies all of it.
+    private var displayedPosition: Position? { displayed != nil ? displayed?.applied : nil }
     var commitPosition: Position {
-        displayed?.applied ?? log.position(at: commit) ?? replica.applied
+        displayedPosition ?? log.position(at: commit) ?? replica.applied
     }
-    var appliedPosition: Position { displayed?.applied ?? replica.applied }
-    var appliedHash: Digest { displayed?.appliedHash ?? replica.appliedHash }
+    var appliedPosition: Position { displayedPosition ?? replica.applied }
+    var appliedHash: Digest {
+        (displayed != nil ? displayed?.appliedHash : nil) ?? replica.appliedHash
+    }
     var marks: ConsensusMarks {
         ConsensusMarks(
             role: role,
@@ -214,7 +219,10 @@ extension ConsensusCore {
     var isMember: Bool { view?.contains(me) ?? false }
     /// Whether I have promised nothing above my view, so that I may acknowledge in it.
     var isActive: Bool { view?.epoch == promised }
-    var isViewCommitted: Bool { view.map { commit >= $0.start.index } ?? false }
+    var isViewCommitted: Bool {
+        guard let start = view?.start else { return false }
+        return commit >= start.index
+    }
     var isPrimary: Bool {
         isMember && isViewCommitted && view?.primary == true && role != .suspended
     }
@@ -443,8 +451,8 @@ extension ConsensusCore {
     /// The next time that a way to a log, a talk, a campaign or those who want to join need attention.
     private var nextWorkDue: Instant {
         var next = min(nextCatchUpDue, nextTalkDue, nextLearnerDue, nextQuorumDue)
-        guard let view else { return next }
-        if promised > view.epoch, isLeading || now < nextPatienceDue {
+        guard let epoch = view?.epoch else { return next }
+        if promised > epoch, isLeading || now < nextPatienceDue {
             next = min(next, nextPatienceDue)
         }
         if let campaignAt {

@@ -4,7 +4,7 @@ import MeshWire
 // enough, what a component without the weight says, and the way back into the one that has it.
 extension ConsensusCore {
     /// Whether my view goes on without the weight, by a time-out: a branch, merged as with `.available`.
-    var isAstray: Bool { view.map { $0.forced && !$0.primary } ?? false }
+    var isAstray: Bool { view?.forced == true && view?.primary == false }
 
     /// Whether what I do needs more than half of the weight.
     var followsMajority: Bool { policy.isMajority && !isAstray }
