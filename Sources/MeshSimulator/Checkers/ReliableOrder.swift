@@ -30,6 +30,8 @@ package struct ReliableOrder: Sendable {
     private struct State: Sendable {
         /// Sent, not received, oldest first.
         var missing: [UInt64] = []
+        /// Sent before one that was received: never to come, and the sender's word is owed.
+        var skipped: Set<UInt64> = []
         /// The sender was told that they did not arrive.
         var failed: Set<UInt64> = []
         /// Received; only for telling a repeat from a stranger.
@@ -62,15 +64,15 @@ package struct ReliableOrder: Sendable {
         guard state.received.insert(number).inserted else {
             throw Violation(Self.invariant, "\(number) arrived twice: \(stream)")
         }
+        guard !state.skipped.contains(number) else {
+            throw Violation(Self.invariant, "\(number) arrived after a later one: \(stream)")
+        }
         guard let place = state.missing.firstIndex(of: number) else {
             throw Violation(Self.invariant, "\(number) was never sent: \(stream)")
         }
-        // What stands before it has been skipped for good: that needs the sender's word, which may
-        // come later; so remember it as owed until the end.
-        let skipped = state.missing[..<place].filter { !state.failed.contains($0) }
-        guard skipped.isEmpty else {
-            throw Violation(Self.invariant, "\(number) arrived before \(skipped[0]): \(stream)")
-        }
+        // What stands before it has been skipped for good. The sender's word of that comes when all
+        // receivers of the message are known, which may be later; it is owed until the end.
+        state.skipped.formUnion(state.missing[..<place])
         state.missing.removeFirst(place + 1)
     }
 
@@ -79,6 +81,7 @@ package struct ReliableOrder: Sendable {
         for stream in streams.keys.sorted() where isOver(stream) {
             guard var state = streams[stream] else { continue }
             state.failed.formUnion(state.missing)
+            state.failed.formUnion(state.skipped)
             streams[stream] = state
         }
     }
@@ -93,7 +96,9 @@ package struct ReliableOrder: Sendable {
     /// A message that neither arrived nor was reported as failed; `nil` if there is none.
     package var obstacle: String? {
         for (stream, state) in streams.sorted(by: { $0.key < $1.key }) where !state.isOver {
-            if let lost = state.missing.first(where: { !state.failed.contains($0) }) {
+            if let lost = (state.skipped.sorted() + state.missing)
+                .first(where: { !state.failed.contains($0) })
+            {
                 return "\(lost) never arrived: \(stream)"
             }
         }
