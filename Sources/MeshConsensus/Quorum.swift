@@ -128,7 +128,7 @@ extension ConsensusCore {
 
     /// When a member without news of a quorum is suspended, or a suspended one goes on all the same.
     var nextQuorumDue: Instant {
-        guard followsMajority, view != nil else { return .distantFuture }
+        guard followsMajority else { return .distantFuture }
         switch role {
         case .member, .leader: return quorumAt + quorumPatience + .nanoseconds(1)
         case .suspended: return survivorAt ?? .distantFuture

@@ -135,6 +135,9 @@ struct Cluster {
         for index in nodes.indices.dropFirst() { join(index, via: 0) }
     }
 
+    /// Takes what a process has to say after it was told something from outside.
+    mutating func wake(_ index: Int) { drain(index) }
+
     mutating func join(_ index: Int, via: Int) {
         nodes[index].consensus.join(via: nodes[via].process, now: now)
         drain(index)
