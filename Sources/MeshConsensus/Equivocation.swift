@@ -47,6 +47,8 @@ struct Heads: Sendable {
     /// The newest ones, oldest first; at most ``ConsensusLimits/heads``.
     var kept: [SignedHead] = []
     var nextAt: Instant
+    /// Signatures checked since the last second began; a check costs some 40 µs.
+    var checked = 0
     /// Whose turn it is to hear the newest one from me.
     var turn = 0
     /// Processes that signed two histories; at most ``ConsensusLimits/estranged``.
@@ -65,6 +67,7 @@ extension ConsensusCore {
     mutating func tickHeads() {
         guard let signing, let view, isMember, now >= signedHeads.nextAt else { return }
         signedHeads.nextAt = now + .seconds(1)
+        signedHeads.checked = 0
         let others = view.members.map(\.process).filter { $0 != me }
         guard !others.isEmpty else { return }
         if isLeading {
@@ -82,8 +85,10 @@ extension ConsensusCore {
 
     mutating func receiveHead(_ head: SignedHead) {
         guard let signing, let view, head.epoch == view.epoch, !isLeading,
-            let leader = view.leader, !isDistrusted(leader.tag), !signedHeads.kept.contains(head)
+            let leader = view.leader, !isDistrusted(leader.tag), !signedHeads.kept.contains(head),
+            signedHeads.checked < ConsensusLimits.headsChecked
         else { return }
+        signedHeads.checked += 1
         guard signing.verify(leader.nodeID, head.signedBytes, head.signature) else {
             statistics.badSignatures += 1
             return

@@ -214,6 +214,9 @@ package enum ConsensusLimits {
     package static let snapshotBytes = 16 << 20
     /// Heads named in a JOIN.
     package static let heads = 12
+    /// Signed heads checked in a second: each member's accusation brings two, and the room has room for
+    /// twice as many.
+    package static let headsChecked = 4 * Limits.members
     /// How far above the promised counter a counter may lie.
     package static let counterLeap: UInt64 = 1 << 32
 }

@@ -85,4 +85,19 @@ import Testing
         }
         #expect(named)
     }
+
+    @Test("heads that nobody signed are not checked without end")
+    func flood() {
+        var cluster = Self.cluster(seed: 3)
+        let before = cluster.nodes[1].consensus.statistics.badSignatures
+        for number in 0..<UInt64(2 * ConsensusLimits.headsChecked) {
+            var forged = Self.lie(cluster, of: 0)
+            forged.hash = Digest(words: (number, 0, 0, 0))
+            Self.inject(forged, &cluster, from: 2, to: 1)
+        }
+        cluster.run(for: .milliseconds(10))
+        let checked = cluster.nodes[1].consensus.statistics.badSignatures - before
+        #expect(checked > 0)
+        #expect(checked <= ConsensusLimits.headsChecked)
+    }
 }
