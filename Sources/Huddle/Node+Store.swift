@@ -29,16 +29,20 @@ extension Node {
         }
     }
 
-    /// The room's rule as the file's state holds it; none in files of before.
-    private static func bytes(_ policy: MeshConsensus.PartitionPolicy) -> [UInt8] {
+    /// The room's rule as the file's state holds it; files of before have none.
+    static func bytes(_ policy: MeshConsensus.PartitionPolicy) -> [UInt8] {
         var writer = ByteWriter(capacity: 8)
         policy.encode(into: &writer)
         return writer.bytes
     }
 
-    private static func policy(_ bytes: [UInt8]) -> MeshConsensus.PartitionPolicy {
+    /// Throws at what this version does not know: another rule would make another room.
+    static func policy(_ bytes: [UInt8]) throws(WireError) -> MeshConsensus.PartitionPolicy {
+        guard !bytes.isEmpty else { return .available }
         var reader = ByteReader(bytes.raw)
-        return (try? MeshConsensus.PartitionPolicy(reading: &reader)) ?? .available
+        let policy = try MeshConsensus.PartitionPolicy(reading: &reader)
+        try reader.finish()
+        return policy
     }
 
     private func saved(failure: String?) {
@@ -62,10 +66,16 @@ extension Node {
                 secret: stored.secret,
                 name: stored.name,
                 addresses: stored.addresses,
-                policy: Self.policy(stored.state)
+                policy: try Self.policy(stored.state)
             )
         } catch let error as RoomStoreError {
             throw HuddleError(.roomFile, error.description)
+        } catch is WireError {
+            throw HuddleError(
+                .roomFile,
+                "the stored room follows a rule that this version does not know",
+                hint: "update huddle, or forget the room: remove \(configuration.places.rooms)"
+            )
         } catch {
             preconditionFailure("no other error is thrown: \(error)")
         }

@@ -1,4 +1,5 @@
 import Foundation
+import MeshConsensus
 import MeshEngine
 import MeshWire
 import Synchronization
@@ -69,6 +70,19 @@ extension Session {
 
 @Suite("Node, Room, Session", .serialized, .timeLimit(.minutes(1)))
 struct NodeTests {
+    @Test("a stored room's rule is read as it was written; one of a later version is an error")
+    func storedPolicy() throws {
+        #expect(try Node.policy([]) == .available)
+        for policy in [.available, .majority, .majority(survivor: .seconds(30))]
+            as [MeshConsensus.PartitionPolicy]
+        {
+            #expect(try Node.policy(Node.bytes(policy)) == policy)
+        }
+        for wrong in [[9], [1, 0], [0, 0]] as [[UInt8]] {
+            #expect(throws: WireError.self, "\(wrong)") { try Node.policy(wrong) }
+        }
+    }
+
     @Test("a guest joins by code, both talk on both lanes, and the guest leaves")
     func meet() async throws {
         let stage = try Stage()
