@@ -12,16 +12,7 @@ struct NodeTests {
             anna.remove()
             ben.remove()
         }
-        let up = try anna.run(
-            "up",
-            "--loopback",
-            "--detach",
-            "--name",
-            "anna",
-            "--room",
-            "hall",
-            "--json"
-        )
+        let up = try anna.up("--name", "anna", "--room", "hall")
         try #require(up.code == 0, "\(up.errors)")
         #expect(up.json["name"] as? String == "anna")
         #expect(up.json["room"] as? String == "hall")
@@ -112,14 +103,12 @@ struct NodeTests {
         let homes = try (0..<3).map { _ in try Home() }
         defer { for home in homes { home.remove() } }
         var pids: [pid_t] = []
-        for (home, words) in zip(
-            homes,
-            [["--room", "ledger", "--policy", "majority"], ["--no-room"], ["--no-room"]]
-        ) {
-            let up = try Program.run(
-                ["up", "--loopback", "--detach", "--json"] + words,
-                home: home
-            )
+        #expect(try homes[0].up("--policy", "majority").errors.contains("name it with --room"))
+        for (place, home) in homes.enumerated() {
+            let up =
+                place == 0
+                ? try home.up("--room", "ledger", "--policy", "majority")
+                : try home.up("--no-room")
             try #require(up.code == 0, "\(up.errors)")
             pids.append(pid_t(try #require(up.json["pid"] as? Int)))
         }
@@ -159,26 +148,9 @@ struct NodeTests {
             anna.remove()
             ben.remove()
         }
-        let up = try anna.run(
-            "up",
-            "--loopback",
-            "--detach",
-            "--name",
-            "anna",
-            "--room",
-            "hall",
-            "--json"
-        )
+        let up = try anna.up("--name", "anna", "--room", "hall")
         let port = try #require(up.json["port"] as? Int, "\(up.errors)")
-        let other = try ben.run(
-            "up",
-            "--loopback",
-            "--detach",
-            "--name",
-            "ben",
-            "--no-room",
-            "--json"
-        )
+        let other = try ben.up("--name", "ben", "--no-room")
         let ports = [port, try #require(other.json["port"] as? Int, "\(other.errors)")]
         let code = try #require(try anna.run("invite", "--json").json["code"] as? String)
         try #require(try ben.run("join", code, "--at", "127.0.0.1:\(port)").code == 0)

@@ -157,6 +157,11 @@ struct Home {
         try Program.run(arguments, home: self, input: input)
     }
 
+    /// Starts a node on loopback in the background; `words` are further options.
+    func up(_ words: String...) throws -> Program.Outcome {
+        try Program.run(["up", "--loopback", "--detach", "--json"] + words, home: self)
+    }
+
     /// Stops what runs here and removes the folder.
     func remove() {
         _ = try? Program.run(["down"], home: self)

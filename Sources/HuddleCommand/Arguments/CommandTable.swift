@@ -35,7 +35,7 @@ let commandTable: [CommandSpecification] = [
         ],
         options: [
             .value("--room", "NAME", "make a new room of this name"),
-            .value("--policy", "POLICY", "of a new room: available (default) or majority"),
+            .value("--policy", "POLICY", "of the new room: available (default) or majority"),
             .value("--survivor", "TIME", "majority: go on without it after so long, such as 30s"),
             .value("--name", "NAME", "what the others see, from now on (default: user@host)"),
             .value("--port", "PORT", "UDP port of the data socket (default: any free one)"),

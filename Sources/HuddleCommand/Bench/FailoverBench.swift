@@ -29,9 +29,7 @@ struct FailoverBench {
                 sizes.append(try Self.number(String(word), "--nodes", 2...Limits.members))
             }
         }
-        if let text = invocation.value("--trials") {
-            trials = try Self.number(text, "--trials", 1...100_000)
-        }
+        trials = try invocation.number("--trials", in: 1...100_000) ?? trials
         if let text = invocation.value("--loss") {
             let digits = text.hasSuffix("%") ? String(text.dropLast()) : text
             percent = try Self.number(digits, "--loss", 0...90)

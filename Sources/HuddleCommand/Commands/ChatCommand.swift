@@ -10,11 +10,7 @@ enum ChatCommand {
             throw .usage("there is nothing to say in an empty text", command: "chat")
         }
         let answer = try invocation.ask("chat.send", [.text("text", text)], within: .seconds(45))
-        if invocation.wantsJSON {
-            Terminal.print(answer.report.description)
-        } else {
-            Terminal.print(Style.dim(receipt(answer)))
-        }
+        invocation.show(answer, Style.dim(receipt(answer)))
         return ExitCode.success
     }
 

@@ -31,15 +31,12 @@ enum JoinCommand {
         }
         if !invocation.wantsJSON { Terminal.log("looking for the room…") }
         let answer = try client.ask("room.join", members, within: .seconds(60))
-        if invocation.wantsJSON {
-            Terminal.print(answer.report.description)
-        } else {
-            let names = (answer["members"]?.elements ?? []).map { $0.text?.printable ?? "-" }
-            Terminal.print(
-                "\(Style.green("✓")) in room \(Style.bold(answer.shown("room"))) with "
-                    + names.joined(separator: ", ")
-            )
-        }
+        let names = (answer["members"]?.elements ?? []).map { $0.text?.printable ?? "-" }
+        invocation.show(
+            answer,
+            "\(Style.green("✓")) in room \(Style.bold(answer.shown("room"))) with "
+                + names.joined(separator: ", ")
+        )
         return ExitCode.success
     }
 

@@ -5,11 +5,7 @@ enum LeaveCommand {
     @MainActor
     static func run(_ invocation: Invocation) async throws(Failure) -> Int32 {
         let answer = try invocation.ask("room.leave")
-        if invocation.wantsJSON {
-            Terminal.print(answer.report.description)
-        } else {
-            Terminal.print(words(answer))
-        }
+        invocation.show(answer, words(answer))
         return ExitCode.success
     }
 
@@ -28,13 +24,12 @@ enum AdoptCommand {
     @MainActor
     static func run(_ invocation: Invocation) async throws(Failure) -> Int32 {
         let answer = try invocation.ask("room.adopt")
-        if invocation.wantsJSON {
-            Terminal.print(answer.report.description)
-        } else if answer["wasPrimary"]?.flag == true {
-            Terminal.print("this side is the room's primary one already; nothing to do")
-        } else {
-            Terminal.print("this side is the room from now on: 'huddle status' shows its view")
-        }
+        invocation.show(
+            answer,
+            answer["wasPrimary"]?.flag == true
+                ? "this side is the room's primary one already; nothing to do"
+                : "this side is the room from now on: 'huddle status' shows its view"
+        )
         return ExitCode.success
     }
 }
@@ -54,12 +49,8 @@ enum DownCommand {
                 break
             }
         }
-        if invocation.wantsJSON {
-            Terminal.print(answer.report.description)
-        } else {
-            let brings = answer["resumes"]?.text == nil ? "it" : "it and its room"
-            Terminal.print("the node is down; 'huddle up' brings \(brings) back")
-        }
+        let brings = answer["resumes"]?.text == nil ? "it" : "it and its room"
+        invocation.show(answer, "the node is down; 'huddle up' brings \(brings) back")
         return ExitCode.success
     }
 }
@@ -90,11 +81,7 @@ enum FaultCommand {
             }
         }
         let answer = try invocation.ask("fault.\(verb)", members)
-        guard !invocation.wantsJSON else {
-            Terminal.print(answer.report.description)
-            return ExitCode.success
-        }
-        Terminal.print(words(answer))
+        invocation.show(answer, words(answer))
         return ExitCode.success
     }
 

@@ -63,6 +63,9 @@ enum UpCommand {
         } catch {
             throw .usage(error.description, command: "up")
         }
+        guard !invocation.has("--policy") || invocation.has("--room") else {
+            throw .usage("--policy is of a new room: name it with --room", command: "up")
+        }
         switch invocation.value("--policy") {
         case "majority"?: return .majority(survivor: survivor)
         case nil where survivor == nil, "available"? where survivor == nil: return .available

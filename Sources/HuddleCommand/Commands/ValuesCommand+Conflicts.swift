@@ -24,7 +24,7 @@ extension ValuesCommand {
                 throw .usage("--about needs 'huddle values conflicts ack'", command: "values")
             }
             let answer = try invocation.ask("values.conflicts", members)
-            Terminal.print(invocation.wantsJSON ? answer.report.description : text(answer))
+            invocation.show(answer, text(answer))
             return ExitCode.success
         }
         guard words.first == "ack", words.count == (about == "value" ? 2 : 1) else {
@@ -33,7 +33,7 @@ extension ValuesCommand {
         }
         members += [.text("about", about), .text("key", words.dropFirst().first ?? "")]
         let answer = try invocation.ask("values.acknowledge", members)
-        Terminal.print(invocation.wantsJSON ? answer.report.description : "settled")
+        invocation.show(answer, "settled")
         return ExitCode.success
     }
 

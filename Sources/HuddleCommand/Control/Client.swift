@@ -44,6 +44,11 @@ extension Invocation {
         }
     }
 
+    /// Prints the answer, in words or as the report that `--json` wants.
+    func show(_ answer: JSON, _ words: @autoclosure () -> String) {
+        Terminal.print(wantsJSON ? answer.report.description : words())
+    }
+
     /// Asks the node once.
     func ask(
         _ op: String,
