@@ -9,6 +9,8 @@ package struct Bounds: Sendable {
     package static let stepsPerSecond = 5000
     /// The same in a room of this size: a leader of many hears each of them.
     package static func stepsPerSecond(nodes: Int) -> Int { max(stepsPerSecond, 400 * nodes) }
+    /// Pieces of large messages that come on top: a state of a megabyte to each of many.
+    package static func piecesPerSecond(nodes: Int) -> Int { max(50_000, 2_000 * nodes) }
 
     package init() {}
 

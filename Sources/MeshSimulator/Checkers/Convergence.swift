@@ -22,6 +22,9 @@ package struct Convergence: Sendable {
             guard other.tags.sorted() == wanted else {
                 return "\(other.epoch) has \(other.tags.count) members, the core \(wanted.count)"
             }
+            guard seen.promised <= view.epoch else {
+                return "\(seen.life) has promised \(seen.promised), its view is \(view.epoch)"
+            }
         }
         guard core.count(where: { $0.role == .leader }) == 1 else { return "nobody leads yet" }
         for seen in core where seen.appliedHash != first.appliedHash {

@@ -170,7 +170,7 @@ struct ConsensusEndpoint: ~Copyable {
         return deadline
     }
 
-    var transfers: Int { large.moved }
+    var transfers: Int { large.pieces }
 
     /// Takes a datagram; throws if it is damaged.
     mutating func receive(

@@ -25,8 +25,8 @@ struct LargeMessages {
     private var receiving: [Receiving] = []
     private var finished: [(from: UInt64, number: UInt64)] = []
     private var number: UInt64 = 0
-    /// Fragments that came, or were acknowledged, for the first time.
-    private(set) var moved = 0
+    /// Fragments and acknowledgments that came, again too: how often is this lane's affair.
+    private(set) var pieces = 0
 
     private static let fragmentBytes = 1000
     /// As long as the transport's probe takes on a local network (RFC 9002 §6.2).
@@ -111,6 +111,7 @@ struct LargeMessages {
         _ reader: inout ByteReader,
         from tag: UInt64
     ) throws(WireError) -> (acknowledgment: [UInt8], message: [UInt8]?) {
+        pieces += 1
         let number: UInt64 = try reader.read()
         let index = Int(try reader.read(UInt32.self))
         let count = Int(try reader.read(UInt32.self))
@@ -135,7 +136,6 @@ struct LargeMessages {
         guard index < receiving[place].fragments.count else {
             return (writer.bytes, nil)
         }
-        if receiving[place].fragments[index] == nil { moved += 1 }
         receiving[place].fragments[index] = bytes
         guard receiving[place].fragments.allSatisfy({ $0 != nil }) else {
             return (writer.bytes, nil)
@@ -151,14 +151,13 @@ struct LargeMessages {
         from tag: UInt64,
         now: Instant
     ) throws(WireError) {
+        pieces += 1
         let number: UInt64 = try reader.read()
         let index = Int(try reader.read(UInt32.self))
         guard let place = sending.firstIndex(where: { $0.to == tag && $0.number == number }) else {
             return
         }
-        let before = sending[place].missing.count
         sending[place].missing.removeAll { $0 == index }
-        moved += before - sending[place].missing.count
         // The receiver answers, so what is missing was lost and not its whole path.
         sending[place].interval = Self.resend
         guard sending[place].missing.isEmpty else { return }

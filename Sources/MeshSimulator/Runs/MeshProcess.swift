@@ -9,7 +9,7 @@ package protocol MeshProcess: SimulatedProcess {
     func observation(of life: Life, hashingState: Bool) -> Observation?
     /// What a view of its must outweigh to be primary; `nil` if it has none to go on from.
     var required: [PrimaryConfiguration]? { get }
-    /// Steps that moved a piece of something large for the first time; they grow with the content.
+    /// Steps that handled a piece of something large; they grow with the content.
     var transfers: Int { get }
 }
 

@@ -28,6 +28,8 @@ package class SimulationRun<Process: MeshProcess> {
     var report: RunReport
     var writes = AcknowledgedWrites()
     var registers = RegisterHistory()
+    /// The commands that a merge gave up: a second copy on another branch goes with them.
+    private var lost: [Origin: Set<UInt64>] = [:]
     var reads = ReadFreshness()
     var history = ClientHistory()
     private var holders = Holders()
@@ -289,7 +291,12 @@ package class SimulationRun<Process: MeshProcess> {
             world.note("no component has the weight")
             try adoptPrimary()
         }
-        try converge(within: Self.healLimit, Convergence.invariant)
+        let healed = world.time
+        try converge(since: healed)
+        report.figures.heals.append(world.time - healed)
+        // What was begun before the heal, such as taking in one who died meanwhile, comes to its end.
+        try advance(to: max(world.time, healed + .milliseconds(500)))
+        try converge(since: healed)
         let view = core().first?.view?.epoch
         let stability = options.seed % 16 == 0 ? Self.longStability : Self.stability
         try advance(to: max(end, world.time + stability))
@@ -307,15 +314,13 @@ package class SimulationRun<Process: MeshProcess> {
     }
 
     /// Waits until the live core is one room with nothing unfinished.
-    func converge(within limit: Duration, _ invariant: String) throws(Violation) {
-        let begin = world.time
+    private func converge(since healed: Instant) throws(Violation) {
         while let obstacle = Convergence().obstacle(core()) ?? unfinished() {
-            guard world.time < begin + limit else {
-                throw Violation(invariant, "\(obstacle); \(diagnosis)")
+            guard world.time < healed + Self.healLimit else {
+                throw Violation(Convergence.invariant, "\(obstacle); \(diagnosis)")
             }
             try advance(to: world.time + .milliseconds(20))
         }
-        report.figures.heals.append(world.time - begin)
     }
 
     // MARK: - Steps
@@ -387,9 +392,10 @@ package class SimulationRun<Process: MeshProcess> {
         }
         stepsInSecond[index] += 1
         guard stepsInSecond[index] > Bounds.stepsPerSecond else { return }
-        // What a large message holds must pass, once; and no more than a link's worth in a second.
+        // What a large message holds must pass; and no more than a link's worth in a second.
         let transfers = world.nodes[index].process?.transfers ?? 0
-        let moved = min(max(transfers - transfersBefore[index], 0), 50_000)
+        let pieces = max(transfers - transfersBefore[index], 0)
+        let moved = min(pieces, Bounds.piecesPerSecond(nodes: swarm.nodes))
         guard stepsInSecond[index] - moved > Bounds.stepsPerSecond else { return }
         try Bounds().check(
             life(index),
@@ -421,9 +427,7 @@ package class SimulationRun<Process: MeshProcess> {
         }
         for (place, command) in report.commands.enumerated() {
             switch command.outcome {
-            case .conflict:
-                writes.discard(at: command.position)
-                registers.discard(at: command.position)
+            case .conflict: discard(command)
             case .superseded:
                 registers.discard(at: command.position)
                 // Superseded by a later one of its writer that was lost.
@@ -431,10 +435,21 @@ package class SimulationRun<Process: MeshProcess> {
                     $0.outcome == .conflict
                         && $0.command.origin == command.command.origin
                 }
-                if isLost { writes.discard(at: command.position) }
-            case .applied, .joined, .duplicate: break
+                if isLost { discard(command) }
+            case .duplicate:
+                // It ran on a branch that was merged before, and what became of it there is its fate.
+                if lost[command.command.origin]?.contains(command.command.sequence) == true {
+                    discard(command)
+                }
+            case .applied, .joined: break
             }
         }
+    }
+
+    private func discard(_ command: MergedCommand) {
+        lost[command.command.origin, default: []].insert(command.command.sequence)
+        writes.discard(at: command.position)
+        registers.discard(at: command.position)
     }
 
     // MARK: - Lives
