@@ -67,8 +67,10 @@ extension ConsensusCore {
             // Somebody in my view holds a live leader: nothing has changed, and I wait.
             self.attempt = nil
             campaignAt = now + .milliseconds(50)
-        } else if followsMajority, would.lastView > view?.epoch ?? .zero {
-            // A later view lives without me, and there is but one.
+        } else if followsMajority, attempt.force == .none,
+            would.lastView > view?.epoch ?? .zero
+        {
+            // A later view lives without me: the line's, or one that JOIN finds to be none of it.
             rejoin(via: process)
         } else {
             // It is in another view: I was dropped, or it was.

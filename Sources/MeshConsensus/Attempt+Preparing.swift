@@ -44,7 +44,7 @@ extension ConsensusCore {
             tags: view.tags,
             isCommitted: isViewCommitted
         )
-        return isViewCommitted ? [own] : view.required + [own]
+        return isViewCommitted ? [own] : (view.required + [own]).united()
     }
 
     mutating func tickPreparing() {

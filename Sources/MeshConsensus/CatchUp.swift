@@ -145,9 +145,10 @@ extension ConsensusCore {
         catchUp?.progressAt = now
         if catchUp?.target == nil {
             // A learner writes into its own log; what stands there goes only when it differs.
-            guard index >= replica.applied.index, let position = log.position(at: index),
-                let hash = log.hash(at: index)
-            else { return }
+            guard index >= replica.applied.index else { return standApart() }
+            guard let position = log.position(at: index), let hash = log.hash(at: index) else {
+                return
+            }
             catchUp?.staged = .init(replica: nil, log: Log(base: position, hash: hash))
         } else if index >= replica.applied.index, let hash = log.hash(at: index),
             let position = log.position(at: index)
@@ -347,6 +348,7 @@ extension ConsensusCore {
             guard role == .joining || restored.applied.index >= replica.applied.index else {
                 return
             }
+            guard role == .joining || continuesMine(restored) else { return standApart() }
             self.log = log
             replica = restored
             commit = restored.applied.index
@@ -377,6 +379,21 @@ extension ConsensusCore {
         }
         catchUp?.phase = .entries
         fetchMore()
+    }
+
+    /// Whether a state holds all that I have committed, as every state of the one line does.
+    private func continuesMine(_ other: Replica) -> Bool {
+        let history = Lineage(views: other.lineage, head: other.applied.index)
+        // What is older than the lineage's record is older than any split that is still open.
+        return replica.applied == .zero || history.covers(replica.applied)
+            || replica.applied.epoch < other.lineage.first?.epoch ?? .zero
+    }
+
+    /// Who was to take me in went on without the weight, and without what I committed: it is merged.
+    private mutating func standApart() {
+        joinVia.removeAll { $0 == catchUp?.source }
+        catchUp = nil
+        goOnSoon()
     }
 
     // MARK: The switch

@@ -250,7 +250,11 @@ extension ConsensusCore {
     /// How long a promiser waits for INSTALL before it suspects again.
     var installPatience: Duration {
         let roundTrip = links[promised.proposer]?.timeout ?? .zero
-        return max(.milliseconds(300), roundTrip * 4 + .milliseconds(100))
+        // A round trip measured across a sleep says nothing of the next one.
+        return min(
+            max(.milliseconds(300), roundTrip * 4 + .milliseconds(100)),
+            configuration.detectionMaximum
+        )
     }
 
     /// Probes one random member every 200 ms, so that links are known before they are needed.

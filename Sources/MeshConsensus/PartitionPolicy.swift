@@ -74,9 +74,13 @@ extension [PrimaryConfiguration] {
         allSatisfy { $0.isOutweighed(by: promisers) }
     }
 
-    /// The union of several processes' required configurations, less what is older than the newest
-    /// known to have committed; of equal ones that did not, the newest stands for all.
-    func united() -> Self {
+    /// The union of several processes' required configurations, less what cannot commit any more.
+    ///
+    /// That is what is older than the newest known to have committed, and each attempt above which its
+    /// proposer has promised: only its proposer could commit it. Of `promisers` that is known; of others
+    /// their next attempt says it, so at most one of each proposer is left. Of equal ones the newest
+    /// stands for all.
+    func united(promisedBy promisers: [UInt64] = []) -> Self {
         var merged: Self = []
         for configuration in self {
             if let place = merged.firstIndex(where: { $0.epoch == configuration.epoch }) {
@@ -90,10 +94,13 @@ extension [PrimaryConfiguration] {
             merged.removeAll { $0.epoch < committed.epoch }
         }
         return merged.enumerated().filter { place, configuration in
-            configuration.isCommitted
-                || !merged[(place + 1)...].contains {
-                    !$0.isCommitted && $0.tags == configuration.tags
-                }
+            let proposer = configuration.epoch.proposer
+            return configuration.isCommitted
+                || !promisers.contains(proposer)
+                    && !merged[(place + 1)...].contains {
+                        $0.epoch.proposer == proposer
+                            || !$0.isCommitted && $0.tags == configuration.tags
+                    }
         }.map(\.element)
     }
 }

@@ -19,7 +19,8 @@ extension ConsensusCore {
     /// Whether a view might be formed with those who said that they would promise.
     func mayForm(askedBy asking: Attempt) -> Bool {
         guard followsMajority, asking.force == .none else { return true }
-        return knownRequired.areOutweighed(by: [me.tag] + asking.wills)
+        let willing = [me.tag] + asking.wills
+        return knownRequired.united(promisedBy: willing).areOutweighed(by: willing)
     }
 
     /// Whose promises count: all, or those who weigh enough without one that asks for what is gone.
@@ -34,12 +35,15 @@ extension ConsensusCore {
             attempt.reason == .merge || promises[$0]?.isForced == false
         }
         func isEnough(_ tags: [UInt64]) -> Bool {
-            let required = tags.flatMap { promises[$0]?.required ?? [] }.united()
-            return required.count <= ConsensusLimits.requiredConfigurations
+            let required = tags.flatMap { promises[$0]?.required ?? [] }
+                .united(promisedBy: tags)
+            return required.count < ConsensusLimits.requiredConfigurations
                 && required.areOutweighed(by: tags)
         }
         if isEnough(tags) { return tags }
-        let sound = tags.filter { promises[$0]?.required.areOutweighed(by: tags) ?? false }
+        let sound = tags.filter {
+            promises[$0]?.required.united(promisedBy: tags).areOutweighed(by: tags) ?? false
+        }
         return sound.contains(me.tag) && isEnough(sound) ? sound : nil
     }
 
@@ -47,13 +51,11 @@ extension ConsensusCore {
     func required(of attempt: Attempt) -> [PrimaryConfiguration] {
         // A person's word stands above what was required before.
         guard attempt.force != .primary else { return [] }
-        var required = attempt.promises.values.flatMap(\.required).united()
-        if required.count > ConsensusLimits.requiredConfigurations {
-            // The committed one stands first and stays.
-            required.removeSubrange(
-                1...(required.count - ConsensusLimits.requiredConfigurations)
-            )
-        }
+        var required = attempt.promises.values.flatMap(\.required)
+            .united(promisedBy: attempt.promises.tags)
+        let excess = required.count - (ConsensusLimits.requiredConfigurations - 1)
+        // The committed one stands first and stays.
+        if excess > 0 { required.removeSubrange(1...excess) }
         return required
     }
 
@@ -104,7 +106,10 @@ extension ConsensusCore {
     }
 
     /// Whether those whom I hear might form a view.
-    var hearsQuorum: Bool { knownRequired.areOutweighed(by: heard) }
+    var hearsQuorum: Bool {
+        let heard = heard
+        return knownRequired.united(promisedBy: heard).areOutweighed(by: heard)
+    }
 
     // MARK: Suspension
 
@@ -200,14 +205,18 @@ extension ConsensusCore {
             // A later view of the line; two that a person forced may be two lines.
             guard beacon.epoch > view?.epoch ?? .zero, view?.forced != true else { return false }
             rejoin(via: process)
-        } else if let view {
-            // Somebody went on without the weight: so may I, and the two branches merge.
-            let due = now + .milliseconds(50) * (view.rank(of: me.tag) ?? 0)
-            survivorAt = min(survivorAt ?? due, due)
+        } else if view != nil {
+            goOnSoon()
         } else {
             rejoin(via: process)
         }
         return true
+    }
+
+    /// Somebody went on without the weight: so may I, and the two branches merge.
+    mutating func goOnSoon() {
+        let due = now + .milliseconds(50) * (view?.rank(of: me.tag) ?? 0)
+        survivorAt = min(survivorAt ?? due, due)
     }
 
     // MARK: A person's word

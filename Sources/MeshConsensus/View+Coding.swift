@@ -164,8 +164,8 @@ extension ByteReader {
 package enum ConsensusLimits {
     /// Commands of a lost branch whose second result is awaited.
     package static let disputed = 1024
-    /// Configurations a view carries; attempts beyond it drop the oldest.
-    package static let requiredConfigurations = 16
+    /// Configurations that a process requires: one of each proposer, at most, and the committed one.
+    package static let requiredConfigurations = 64
     /// Branches that meet in one view.
     package static let parents = 64
     /// Entries of one message.

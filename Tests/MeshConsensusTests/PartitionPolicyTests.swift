@@ -47,9 +47,14 @@ import Testing
 
     @Test("what is older than the newest committed goes; of equal attempts the newest stays")
     func united() {
-        func one(_ counter: UInt64, _ tags: [UInt64], committed: Bool) -> PrimaryConfiguration {
+        func one(
+            _ counter: UInt64,
+            by proposer: UInt64 = 0,
+            _ tags: [UInt64],
+            committed: Bool
+        ) -> PrimaryConfiguration {
             .init(
-                epoch: Epoch(counter: counter, proposer: 1),
+                epoch: Epoch(counter: counter, proposer: proposer == 0 ? counter : proposer),
                 tags: tags,
                 isCommitted: committed
             )
@@ -65,6 +70,14 @@ import Testing
                 one(5, [1, 2], committed: false),
             ]
         )
+        // An attempt above which its proposer has promised commits no more.
+        let attempts = [
+            one(2, by: 1, [1, 2, 3], committed: true), one(3, by: 7, [1, 2], committed: false),
+            one(4, by: 8, [2, 3], committed: false), one(5, by: 7, [1, 3], committed: false),
+        ]
+        #expect(attempts.united() == [attempts[0], attempts[2], attempts[3]])
+        #expect(attempts.united(promisedBy: [2, 8]) == [attempts[0], attempts[3]])
+        #expect(attempts.united(promisedBy: [1]) == [attempts[0], attempts[2], attempts[3]])
     }
 
     @Test("a node back alone: available goes on, majority waits, a survivor waits so long")
