@@ -39,6 +39,7 @@ let package = Package(
     name: "huddle",
     products: [
         .library(name: "Huddle", targets: ["Huddle"]),
+        .library(name: "Combine", targets: ["Combine"]),
         .executable(name: "huddle", targets: ["HuddleCommand"]),
     ],
     targets: [
@@ -88,6 +89,9 @@ let package = Package(
             swiftSettings: house
         ),
 
+        // Apple's names; nothing above imports them.
+        layer("Combine"),
+
         // Tests.
         .target(
             name: "TestSupport",
@@ -126,6 +130,7 @@ let package = Package(
             ]
         ),
         tests("CommandTests", ["HuddleCommand", "Huddle", "MeshWire"]),
+        tests("CombineTests", ["Combine"]),
         tests("TidyTests", []),
     ]
 )

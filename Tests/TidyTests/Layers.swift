@@ -34,6 +34,7 @@ enum Layers {
             "MeshCrypto", "MeshTransport", "MeshConsensus", "MeshSession", "MeshContent",
             "MeshPlayback", "MeshWire",
         ],
+        "Combine": [],
     ]
 
     /// For each module the modules of the system that it may import.
@@ -42,6 +43,7 @@ enum Layers {
         "MeshStore": ["Glibc"],
         "Huddle": ["FoundationEssentials", "Synchronization"],
         "HuddleCommand": ["Foundation", "FoundationEssentials", "Glibc", "Synchronization"],
+        "Combine": ["Dispatch", "Foundation", "Synchronization"],
     ]
 
     /// The modules whose values only their arguments may decide.
@@ -76,6 +78,7 @@ enum Layers {
     /// The folders and files whose declarations may be public.
     static let fronts: [String] = [
         "Sources/Huddle/",
+        "Sources/Combine/",
         "Sources/MeshFaults/",
         "Sources/MeshSimulator/",
         // The values of the wire that the public API shows.
