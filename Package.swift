@@ -40,6 +40,7 @@ let package = Package(
     products: [
         .library(name: "Huddle", targets: ["Huddle"]),
         .library(name: "Combine", targets: ["Combine"]),
+        .library(name: "CoreTransferable", targets: ["CoreTransferable"]),
         .executable(name: "huddle", targets: ["HuddleCommand"]),
     ],
     targets: [
@@ -91,6 +92,7 @@ let package = Package(
 
         // Apple's names; nothing above imports them.
         layer("Combine"),
+        layer("CoreTransferable"),
 
         // Tests.
         .target(
@@ -131,6 +133,7 @@ let package = Package(
         ),
         tests("CommandTests", ["HuddleCommand", "Huddle", "MeshWire"]),
         tests("CombineTests", ["Combine"]),
+        tests("CoreTransferableTests", ["CoreTransferable"]),
         tests("TidyTests", []),
     ]
 )

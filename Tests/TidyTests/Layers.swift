@@ -35,6 +35,7 @@ enum Layers {
             "MeshPlayback", "MeshWire",
         ],
         "Combine": [],
+        "CoreTransferable": [],
     ]
 
     /// For each module the modules of the system that it may import.
@@ -44,6 +45,7 @@ enum Layers {
         "Huddle": ["FoundationEssentials", "Synchronization"],
         "HuddleCommand": ["Foundation", "FoundationEssentials", "Glibc", "Synchronization"],
         "Combine": ["Dispatch", "Foundation", "Synchronization"],
+        "CoreTransferable": ["Foundation"],
     ]
 
     /// The modules whose values only their arguments may decide.
@@ -79,6 +81,7 @@ enum Layers {
     static let fronts: [String] = [
         "Sources/Huddle/",
         "Sources/Combine/",
+        "Sources/CoreTransferable/",
         "Sources/MeshFaults/",
         "Sources/MeshSimulator/",
         // The values of the wire that the public API shows.
