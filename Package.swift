@@ -134,6 +134,12 @@ let package = Package(
         tests("CommandTests", ["HuddleCommand", "Huddle", "MeshWire"]),
         tests("CombineTests", ["Combine"]),
         tests("CoreTransferableTests", ["CoreTransferable"]),
+        // A client as most are: in Swift 5 language mode, without our settings.
+        .testTarget(
+            name: "CombineClientTests",
+            dependencies: ["Combine", "CoreTransferable"],
+            swiftSettings: [.swiftLanguageMode(.v5)]
+        ),
         tests("TidyTests", []),
     ]
 )
