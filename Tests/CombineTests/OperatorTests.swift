@@ -46,6 +46,50 @@ import Testing
         #expect(record(numbers.first { $0 > 3 }) == ([4], true))
     }
 
+    @Test("prefix ends an endless sequence, and values sent from inside of its last one are late")
+    func prefixEnds() {
+        #expect(record(sequence(first: 1) { $0 + 1 }.publisher.prefix(3)) == ([1, 2, 3], true))
+        let subject = PassthroughSubject<Int, Never>()
+        var values: [Int] = []
+        let subscription = subject.prefix(1).sink { value in
+            values.append(value)
+            if value < 3 { subject.send(value + 1) }
+        }
+        subject.send(1)
+        #expect(values == [1])
+        subscription.cancel()
+    }
+
+    @Test("after a failure the other publishers are not heard, nor cancelled twice") func failure()
+    {
+        let subject = PassthroughSubject<Int, Broken>()
+        var events: [String] = []
+        let heard = subject.handleEvents(receiveOutput: { events.append("\($0)") })
+        let failing = Fail(outputType: Int.self, failure: Broken())
+        var failures = 0
+        let combined = failing.combineLatest(heard)
+            .sink { _ in
+                failures += 1
+            } receiveValue: { _ in
+            }
+        let merged = failing.merge(with: heard)
+            .sink { _ in
+                failures += 1
+            } receiveValue: { _ in
+            }
+        #expect(failures == 2)
+        subject.send(1)
+        #expect(events.isEmpty)
+        let completed = Just(1).handleEvents(
+            receiveCompletion: { _ in events.append("completed") },
+            receiveCancel: { events.append("cancelled") }
+        )
+        #expect(record(completed) == ([1], true))
+        #expect(events == ["completed"])
+        combined.cancel()
+        merged.cancel()
+    }
+
     @Test("first cancels its upstream, so that an endless one ends") func firstCancels() {
         let subject = PassthroughSubject<Int, Never>()
         var events: [String] = []

@@ -270,6 +270,16 @@ import Testing
         #expect(received == [0, 1, 2, 3])
     }
 
+    @Test("a task that is cancelled before it waits does not wait", .timeLimit(.minutes(1)))
+    @MainActor func cancelledBefore() async {
+        let subject = PassthroughSubject<Int, Never>()
+        let task = Task { for await _ in subject.values {} }
+        // The main actor is here: the task has not begun.
+        task.cancel()
+        await task.value
+        #expect(task.isCancelled)
+    }
+
     @Test("a failure is thrown, after the values") func throwing() async {
         struct Broken: Error {}
         let failing = Just(1).setFailureType(to: Broken.self).append(Fail(error: Broken()))

@@ -32,6 +32,8 @@ import Testing
 
     struct Film: Hashable, Transferable {
         var text: String
+        /// Where the file was that the film was made of.
+        var place: URL?
 
         static var transferRepresentation: some TransferRepresentation {
             FileRepresentation(contentType: .movie) { film in
@@ -42,9 +44,7 @@ import Testing
             } importing: { received in
                 #expect(!received.isOriginalFile)
                 let text = try String(contentsOf: received.file, encoding: .utf8)
-                // The receiver may do with its copy what it likes.
-                try FileManager.default.removeItem(at: received.file)
-                return Film(text: text)
+                return Film(text: text, place: received.file)
             }
         }
     }
@@ -132,11 +132,14 @@ import Testing
             return
         }
         #expect(type == .movie)
-        #expect(try await Film.imported(from: content, as: .mpeg4Movie) == Film(text: "reel"))
+        let film = try await Film.imported(from: content, as: .mpeg4Movie)
+        #expect(film.text == "reel")
+        let folder = try #require(film.place).deletingLastPathComponent()
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
         #expect(FileManager.default.fileExists(atPath: original.path))
         #expect(try await Data.imported(from: content, as: type) == Data("reel".utf8))
         let fromBytes = TransferContent.data(Data("cut".utf8))
-        #expect(try await Film.imported(from: fromBytes, as: .movie) == Film(text: "cut"))
+        #expect(try await Film.imported(from: fromBytes, as: .movie).text == "cut")
         try FileManager.default.removeItem(at: original)
         await #expect(throws: (any Error).self) {
             try await Film.imported(from: content, as: .movie)

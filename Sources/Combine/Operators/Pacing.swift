@@ -32,7 +32,6 @@ extension Publisher {
         holding(scheduler, nil) { held, outlet in
             let isPacing = Locked(false)
             func openInterval() {
-                guard outlet.isOpen else { return }
                 guard let value = held.take() else {
                     isPacing.replace(with: false)
                     // A value that came between the two lines above found the pace still on.
