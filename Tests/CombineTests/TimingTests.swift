@@ -141,6 +141,15 @@ import Testing
         #expect(values.dropFirst(3) == ["main", "loop", "again", "later"])
     }
 
+    @Test("a concurrent queue keeps the order, and the end comes last") func concurrent() async {
+        for _ in 0..<20 {
+            var values: [Int] = []
+            let many = (0..<200).publisher.receive(on: DispatchQueue.global())
+            for await value in many.values { values.append(value) }
+            #expect(values == Array(0..<200))
+        }
+    }
+
     @Test("a run loop of another thread is woken and runs its actions in order") func runLoop()
         async
     {

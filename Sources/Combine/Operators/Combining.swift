@@ -154,18 +154,20 @@ extension Publishers {
 
         /// The values that wait for their partners; one of the two is empty.
         private struct Queues {
-            var first: [A.Output] = []
-            var second: [B.Output] = []
+            var first = Line<A.Output>()
+            var second = Line<B.Output>()
             var isFirstOver = false
             var isSecondOver = false
 
             mutating func takePair() -> (A.Output, B.Output)? {
-                guard !first.isEmpty, !second.isEmpty else { return nil }
-                return (first.removeFirst(), second.removeFirst())
+                guard first.count > 0, second.count > 0,
+                    let a = first.popFirst(), let b = second.popFirst()
+                else { return nil }
+                return (a, b)
             }
 
             var isOver: Bool {
-                (isFirstOver && first.isEmpty) || (isSecondOver && second.isEmpty)
+                (isFirstOver && first.count == 0) || (isSecondOver && second.count == 0)
             }
         }
     }

@@ -28,10 +28,13 @@ extension Publisher {
         _ schedule: @escaping (@escaping () -> Void) -> Void
     ) -> Publishers.Filter<Self> {
         .init(upstream: self) { upstream, outlet in
+            let line = ScheduledLine()
             outlet.listen(
                 to: upstream,
-                completion: { completion in schedule { outlet.send(completion: completion) } },
-                value: { value in schedule { outlet.send(value) } }
+                completion: { completion in
+                    line.append({ outlet.send(completion: completion) }, schedule)
+                },
+                value: { value in line.append({ outlet.send(value) }, schedule) }
             )
         }
     }

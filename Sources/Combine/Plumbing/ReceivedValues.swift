@@ -1,23 +1,12 @@
 /// What an asynchronous iterator has received and was not asked for yet.
 final class ReceivedValues<Value, Failure: Error>: Sendable {
     private struct State {
-        var values: [Value] = []
-        /// Those before are taken.
-        var start = 0
+        var values = Line<Value>()
         var completion: Subscribers.Completion<Failure>?
         var waiting: [CheckedContinuation<Void, Never>] = []
         var subscription: AnyCancellable?
 
-        var hasNews: Bool { start < values.count || completion != nil }
-
-        mutating func take() -> Value? {
-            guard start < values.count else { return nil }
-            defer {
-                start += 1
-                if start == values.count { (values, start) = ([], 0) }
-            }
-            return values[start]
-        }
+        var hasNews: Bool { values.count > 0 || completion != nil }
     }
 
     /// The most values that are kept; memory is bounded where nobody asks.
@@ -36,7 +25,9 @@ final class ReceivedValues<Value, Failure: Error>: Sendable {
     func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> Value? {
         while true {
             let (value, completion) = state.withLock { state in
-                if let value = state.take() { return (Optional(value), Completion?.none) }
+                if let value = state.values.popFirst() {
+                    return (Optional(value), Completion?.none)
+                }
                 defer { if state.completion != nil { state.completion = .finished } }
                 return (nil, state.completion)
             }
@@ -67,13 +58,10 @@ final class ReceivedValues<Value, Failure: Error>: Sendable {
     }
 
     private func append(_ value: Value) {
-        change { state in
+        // The oldest leaves the lock before it is released.
+        _ = change { state in
             state.values.append(value)
-            guard state.values.count - state.start > Self.capacity else { return }
-            state.start += 1
-            guard state.start >= Self.capacity else { return }
-            state.values.removeFirst(state.start)
-            state.start = 0
+            return state.values.count > Self.capacity ? state.values.popFirst() : nil
         }
     }
 
@@ -88,12 +76,13 @@ final class ReceivedValues<Value, Failure: Error>: Sendable {
         }
     }
 
-    private func change(_ body: (inout State) -> Void) {
-        let waiting = state.withLock { state in
-            body(&state)
+    private func change<Result>(_ body: (inout State) -> Result) -> Result {
+        let (result, waiting) = state.withLock { state in
+            let result = body(&state)
             defer { state.waiting = [] }
-            return state.waiting
+            return (result, state.waiting)
         }
         for continuation in waiting { continuation.resume() }
+        return result
     }
 }
