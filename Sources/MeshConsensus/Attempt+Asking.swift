@@ -23,6 +23,8 @@ extension ConsensusCore {
         let resendAt = now + resendInterval
         attempt?.resendAt = resendAt
         let wanted = Epoch(counter: counterSeen &+ 1, proposer: me.tag)
+        // Whoever does not answer may answer through a helper: members seldom speak but with the leader.
+        if now - asking.phaseSince >= resendInterval { waiting.forEach { askHelpers(for: $0) } }
         for process in waiting + outside {
             send(.prevote(head: log.headPosition), to: process, epoch: wanted)
         }

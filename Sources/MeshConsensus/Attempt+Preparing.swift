@@ -59,7 +59,7 @@ extension ConsensusCore {
                 process.tag,
                 since: preparing.phaseSince,
                 patience: preparing.outside.contains(process)
-                    || links[process.tag]?.isReachable != true
+                    || !hasWay(to: process)
                     ? .milliseconds(60) : patience
             )
         }

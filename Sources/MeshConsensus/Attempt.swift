@@ -161,7 +161,7 @@ extension ConsensusCore {
 
     /// Whether a silent process is given up: soon if it was not heard at all, later if it was.
     func isGivenUp(_ tag: UInt64, since: Instant, patience: Duration) -> Bool {
-        let heard = links[tag].map { $0.isReachable && $0.lastHeard > since } ?? false
+        let heard = links[tag].map { hasWay(to: $0.process) && $0.lastHeard > since } ?? false
         return now - since > (heard ? max(patience, .milliseconds(300)) : patience)
     }
 }

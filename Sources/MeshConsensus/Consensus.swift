@@ -11,7 +11,8 @@ package struct Consensus<Machine: StateMachine>: ~Copyable, Sendable {
     /// A process outside every room; call ``create(now:)`` or ``join(via:now:)`` next.
     ///
     /// `digest` is H of the chain (BLAKE2b-256 in the product); `verify` says whether a command's
-    /// signature holds; `signing` exchanges signed heads, `nil` none; `ability`, 0...255, ranks it among leaders; `machine` is pristine.
+    /// signature holds; `signing` exchanges signed heads and
+    /// relayed messages, `nil` none; `ability`, 0...255, ranks it among leaders; `machine` is pristine.
     package init(
         configuration: ConsensusConfiguration,
         process: ProcessID,
@@ -19,7 +20,7 @@ package struct Consensus<Machine: StateMachine>: ~Copyable, Sendable {
         machine: Machine,
         digest: @escaping @Sendable ([UInt8]) -> Digest,
         verify: @escaping @Sendable (Command) -> Bool,
-        signing: HeadSigning? = nil,
+        signing: Signing? = nil,
         seed: UInt64,
         now: Instant
     ) {
@@ -162,6 +163,8 @@ package struct Consensus<Machine: StateMachine>: ~Copyable, Sendable {
     package var appliedHash: Digest { core.appliedHash }
     /// The hash at the log's start, which names the lineage; `nil` before the room is known.
     package var genesis: Digest? { core.genesis }
+    /// The member that carries what is sent to `process`, since the direct way is broken.
+    package func relay(to process: ProcessID) -> ProcessID? { core.carrier(to: process) }
     /// Members lost without leaving.
     package var estranged: [ProcessID] { core.estranged }
     /// The chain's hash at `index`, unless it is compacted away or not there yet.

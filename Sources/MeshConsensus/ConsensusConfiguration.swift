@@ -66,6 +66,16 @@ package struct ConsensusStatistics: Sendable, Hashable {
     package var badSignatures = 0
     /// Leaders caught with two histories.
     package var equivocations = 0
+    /// Direct ways found broken, where a helper stepped in.
+    package var relaysBegun = 0
+    /// Messages carried for others.
+    package var relaysCarried = 0
+    /// Messages that came through a helper.
+    package var relaysReceived = 0
+    /// Relayed messages dropped: forged, sent a second time, or on a second hop.
+    package var relaysRefused = 0
+    /// Relayed messages dropped for their number.
+    package var relaysOverBound = 0
     /// Pauses of the process noticed.
     package var pauses = 0
 

@@ -185,9 +185,9 @@ extension ConsensusCore {
             leaderAge: leaderAge,
             hasQuorum: leaderHasQuorum
         )
-        send(.probe(message), to: process)
+        sendDirectly(.probe(message), to: process)
         if link.probes == 0 || link.probes == 4 || link.probes % 8 == 7 {
-            for helper in helpers(for: process) { send(.probeRequest(message), to: helper) }
+            for helper in helpers(for: process) { sendDirectly(.probeRequest(message), to: helper) }
         }
         let interval: Duration = .milliseconds(link.probes < 5 ? 10 : 25)
         links.update(process.tag) {
@@ -196,11 +196,25 @@ extension ConsensusCore {
         }
     }
 
+    /// Asks helpers for one that was not heard for W, beside every burst.
+    mutating func askHelpers(for process: ProcessID) {
+        guard let link = links[process.tag], !link.isDeaf, now - link.directAt > probeStart else {
+            return
+        }
+        let message = Message.Probe(
+            nonce: random.next(),
+            target: process.tag,
+            leaderAge: leaderAge,
+            hasQuorum: leaderHasQuorum
+        )
+        for helper in helpers(for: process) { sendDirectly(.probeRequest(message), to: helper) }
+    }
+
     /// Up to three other members, drawn at random.
     private mutating func helpers(for process: ProcessID) -> [ProcessID] {
         guard let view else { return [] }
         var candidates = view.members.map(\.process).filter {
-            $0.tag != me.tag && $0.tag != process.tag && links[$0.tag]?.isReachable == true
+            $0.tag != me.tag && $0.tag != process.tag && isDirect($0)
         }
         if candidates.count > 3 {
             candidates.shuffle(using: &random)
@@ -263,42 +277,42 @@ extension ConsensusCore {
         nextRandomProbe = now + random.duration(in: .milliseconds(180)...(.milliseconds(220)))
         let others = view.members.filter { $0.process.tag != me.tag }
         guard let member = others.randomElement(using: &random) else { return }
-        send(
-            .probe(
-                .init(
-                    nonce: UInt64(bitPattern: now.nanoseconds),
-                    target: member.process.tag,
-                    leaderAge: leaderAge,
-                    hasQuorum: leaderHasQuorum
-                )
-            ),
-            to: member.process
+        sendProbe(to: member.process)
+    }
+
+    /// A probe whose nonce is the time, so that its answer measures the way.
+    func probe(of process: ProcessID) -> Message {
+        .probe(
+            .init(
+                nonce: UInt64(bitPattern: now.nanoseconds),
+                target: process.tag,
+                leaderAge: leaderAge,
+                hasQuorum: leaderHasQuorum
+            )
         )
     }
+
+    /// Probes the direct way.
+    mutating func sendProbe(to process: ProcessID) { sendDirectly(probe(of: process), to: process) }
 
     // MARK: Messages
 
-    mutating func sendProbeAnswer(_ nonce: UInt64, _ process: ProcessID) {
-        send(
-            .probeAnswer(
-                .init(
-                    nonce: nonce,
-                    target: me.tag,
-                    leaderAge: isLeading ? 0 : leaderAge,
-                    hasQuorum: leading?.hasQuorum ?? leaderHasQuorum
-                )
-            ),
-            to: process
-        )
-    }
-
-    mutating func receiveProbe(_ probe: Message.Probe, _ process: ProcessID) {
+    /// A probe asks about the way it came: what came directly is answered directly.
+    mutating func receiveProbe(_ probe: Message.Probe, _ process: ProcessID, isRelayed: Bool) {
         guard probe.target == me.tag else { return }
-        sendProbeAnswer(probe.nonce, process)
+        let answer = Message.probeAnswer(
+            .init(
+                nonce: probe.nonce,
+                target: me.tag,
+                leaderAge: isLeading ? 0 : leaderAge,
+                hasQuorum: leading?.hasQuorum ?? leaderHasQuorum
+            )
+        )
+        if isRelayed { send(answer, to: process) } else { sendDirectly(answer, to: process) }
     }
 
     mutating func receiveProbeRequest(_ probe: Message.Probe, _ process: ProcessID) {
-        if probe.target == me.tag { return sendProbeAnswer(probe.nonce, process) }
+        if probe.target == me.tag { return receiveProbe(probe, process, isRelayed: false) }
         guard helperRequests.count < 64, let target = view?.member(tag: probe.target) else {
             return
         }
@@ -312,7 +326,7 @@ extension ConsensusCore {
                 expires: now + .milliseconds(60)
             )
         )
-        send(
+        sendDirectly(
             .probe(
                 .init(
                     nonce: mine,
@@ -325,17 +339,24 @@ extension ConsensusCore {
         )
     }
 
-    mutating func receiveProbeAnswer(_ probe: Message.Probe, _ process: ProcessID) {
-        if let place = helperRequests.firstIndex(where: {
-            $0.mine == probe.nonce && $0.target == process.tag
-        }) {
+    mutating func receiveProbeAnswer(
+        _ probe: Message.Probe,
+        _ process: ProcessID,
+        isRelayed: Bool
+    ) {
+        if !isRelayed,
+            let place = helperRequests.firstIndex(where: {
+                $0.mine == probe.nonce && $0.target == process.tag
+            })
+        {
             // A third party's answer goes back to who asked, in my view's epoch.
             let request = helperRequests.remove(at: place)
             var answer = probe
             answer.nonce = request.nonce
-            send(.probeAnswer(answer), to: request.asker)
+            sendDirectly(.probeAnswer(answer), to: request.asker)
         }
         if probe.target == process.tag {
+            if !isRelayed { noteTwoWay(process.tag) }
             leading?.progress.update(process.tag) { $0.respondedAt = now }
             if isLeading { links.update(process.tag) { $0.inView = now } }
             let sentAt = Instant(nanoseconds: Int64(bitPattern: probe.nonce))
@@ -347,6 +368,7 @@ extension ConsensusCore {
             // A helper vouches for a member that I cannot reach; in vain for a leader without quorum.
             if followsMajority, probe.target == view?.epoch.proposer, !probe.hasQuorum { return }
             links.update(probe.target) { $0.vouched = now }
+            if !isRelayed { noteVouched(probe.target, by: process) }
         }
     }
 

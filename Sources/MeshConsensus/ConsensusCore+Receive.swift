@@ -10,22 +10,47 @@ extension ConsensusCore {
     }
 
     mutating func send(_ message: Message, to process: ProcessID, epoch: Epoch?, flags: UInt16) {
-        guard let link = links[process.tag], link.isReachable else { return }
-        let bytes = message.encoded(
-            MessageHeader(
-                flags: flags,
-                sender: me.tag,
-                receiver: process.tag,
-                epoch: epoch ?? view?.epoch ?? .zero,
-                roomTag: roomTag
-            )
-        )
+        guard let index = links.index(of: process.tag) else { return }
+        let helper = carrier(links.values[index])
+        guard links.values[index].isReachable || helper != nil else { return }
+        let bytes = encoded(message, to: process, epoch: epoch, flags: flags)
+        if let helper, bytes.count <= ConsensusLimits.relayedBytes {
+            return sendRelayed(bytes, to: process, through: helper)
+        }
+        queue(bytes, to: process)
+    }
+
+    /// The same without help, whatever is known of the way.
+    mutating func sendDirectly(_ message: Message, to process: ProcessID) {
+        guard links[process.tag]?.isReachable == true else { return }
+        queue(encoded(message, to: process), to: process)
+    }
+
+    private mutating func queue(_ bytes: [UInt8], to process: ProcessID) {
         statistics.sent += 1
         output.messages.append(
             OutgoingMessage(
                 to: process,
                 bytes: bytes,
                 isLarge: bytes.count > Limits.controlBytes
+            )
+        )
+    }
+
+    /// A message of mine with its header.
+    func encoded(
+        _ message: Message,
+        to process: ProcessID,
+        epoch: Epoch? = nil,
+        flags: UInt16 = 0
+    ) -> [UInt8] {
+        message.encoded(
+            MessageHeader(
+                flags: flags,
+                sender: me.tag,
+                receiver: process.tag,
+                epoch: epoch ?? view?.epoch ?? .zero,
+                roomTag: roomTag
             )
         )
     }
@@ -47,12 +72,12 @@ extension ConsensusCore {
         }
         statistics.received += 1
         if links.index(of: process.tag) == nil { touchLink(process) }
-        noteHeard(process)
+        noteHeard(process, isDirect: true)
         counterSeen = max(counterSeen, header.epoch.counter)
-        dispatch(message, header, process)
+        dispatch(message, header, process, isRelayed: false)
     }
 
-    private func isAcceptable(
+    func isAcceptable(
         _ header: MessageHeader,
         _ message: Message,
         from process: ProcessID
@@ -84,10 +109,11 @@ extension ConsensusCore {
         send(.kicked(.kicked, commitPosition), to: process)
     }
 
-    private mutating func dispatch(
+    mutating func dispatch(
         _ message: Message,
         _ header: MessageHeader,
-        _ process: ProcessID
+        _ process: ProcessID,
+        isRelayed: Bool
     ) {
         switch message {
         // Of an attempt or of none: the header's epoch is not the sender's view.
@@ -118,10 +144,11 @@ extension ConsensusCore {
         case .mergeEnd(let nonce, let isBusy): return receiveMergeEnd(nonce, isBusy, process)
         case .beacon(let beacon): return receiveBeacon(beacon, process)
         case .head(let head): return receiveHead(head)
+        case .relay(let relay): return receiveRelay(relay, process)
         default: break
         }
         guard let view, header.epoch == view.epoch, view.member(tag: process.tag) != nil else {
-            return receiveForeign(message, header.epoch, process)
+            return receiveForeign(message, header.epoch, process, isRelayed: isRelayed)
         }
         if process.tag == view.epoch.proposer { links.update(process.tag) { $0.inView = now } }
         switch message {
@@ -130,9 +157,10 @@ extension ConsensusCore {
         case .append(let append): receiveAppend(append, process)
         case .acknowledgment(let match, _): receiveAcknowledgment(match, process)
         case .missing(let ranges): receiveMissing(ranges, process)
-        case .probe(let probe): receiveProbe(probe, process)
+        case .probe(let probe): receiveProbe(probe, process, isRelayed: isRelayed)
         case .probeRequest(let probe): receiveProbeRequest(probe, process)
-        case .probeAnswer(let probe): receiveProbeAnswer(probe, process)
+        case .probeAnswer(let probe):
+            receiveProbeAnswer(probe, process, isRelayed: isRelayed)
         case .probeFailure: break
         case .handover(let to, let position): receiveHandover(to, position, process)
         case .readIndex(let nonce): receiveReadIndex(nonce, process)
@@ -142,7 +170,12 @@ extension ConsensusCore {
     }
 
     /// A message of another view: its sender may be a separated component, or one that lags.
-    private mutating func receiveForeign(_ message: Message, _ epoch: Epoch, _ process: ProcessID) {
+    private mutating func receiveForeign(
+        _ message: Message,
+        _ epoch: Epoch,
+        _ process: ProcessID,
+        isRelayed: Bool
+    ) {
         switch message {
         case .heartbeat(let beat):
             // The leader of the view I promised keeps me while I catch up.
@@ -155,7 +188,7 @@ extension ConsensusCore {
             break
         case .probe(let probe) where probe.target == me.tag:
             if talk?.peer == process, talk?.theirNonce == probe.nonce { talk?.progressAt = now }
-            sendProbeAnswer(probe.nonce, process)
+            receiveProbe(probe, process, isRelayed: isRelayed)
             return
         default: break
         }

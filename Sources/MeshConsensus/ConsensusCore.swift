@@ -19,7 +19,7 @@ struct ConsensusCore: ~Copyable, Sendable {
     let ability: UInt8
     let digest: @Sendable ([UInt8]) -> Digest
     let verify: @Sendable (Command) -> Bool
-    let signing: HeadSigning?
+    let signing: Signing?
     let pristine: any StateMachine
     var random: SeededGenerator
 
@@ -68,6 +68,7 @@ struct ConsensusCore: ~Copyable, Sendable {
     var survivorAt: Instant?
     var helperRequests: [HelperRequest] = []
     var signedHeads: Heads
+    var relaying: Relaying
 
     var attempt: Attempt?
     var leading: Leading?
@@ -99,6 +100,7 @@ struct ConsensusCore: ~Copyable, Sendable {
         verify = other.verify
         signing = other.signing
         signedHeads = other.signedHeads
+        relaying = other.relaying
         pristine = other.pristine
         random = other.random
         now = other.now
@@ -157,7 +159,7 @@ struct ConsensusCore: ~Copyable, Sendable {
         machine: any StateMachine,
         digest: @escaping @Sendable ([UInt8]) -> Digest,
         verify: @escaping @Sendable (Command) -> Bool,
-        signing: HeadSigning?,
+        signing: Signing?,
         seed: UInt64,
         now: Instant
     ) {
@@ -169,6 +171,7 @@ struct ConsensusCore: ~Copyable, Sendable {
         self.verify = verify
         self.signing = signing
         signedHeads = Heads(nextAt: now)
+        relaying = Relaying(since: now)
         pristine = machine
         random = SeededGenerator(seed: seed).stream("consensus", process.tag)
         self.now = now
@@ -333,15 +336,16 @@ extension ConsensusCore {
 
     mutating func heard(_ process: ProcessID, now time: Instant) {
         enter(time)
-        noteHeard(process)
+        noteHeard(process, isDirect: true)
     }
 
-    mutating func noteHeard(_ process: ProcessID) {
+    mutating func noteHeard(_ process: ProcessID, isDirect: Bool) {
         guard let index = links.index(of: process.tag) else { return }
         let isFalse =
             links.values[index].evictedAt.map { now - $0 < .seconds(10) } ?? false
         links.update(process.tag) { link in
             link.lastHeard = now
+            if isDirect { link.heardDirectly(now: now) }
             if isFalse { link.suspectedFalsely(now: now) } else { link.evictedAt = nil }
         }
         if isFalse { statistics.falseSuspicions += 1 }
@@ -374,6 +378,7 @@ extension ConsensusCore {
         links.updateAll { _, link in
             link.lastHeard = time
             link.inView = time
+            link.directAt = time
             link.vouched = time
             link.probes = 0
             link.nextProbe = time
@@ -402,6 +407,7 @@ extension ConsensusCore {
         tickTalk()
         tickBeacons()
         tickHeads()
+        tickRelays()
         tickClient()
         tickDeparture()
     }
@@ -434,7 +440,7 @@ extension ConsensusCore {
             } else if view != nil, role == .member || role == .suspended {
                 next = min(next, nextRandomProbe)
             }
-            next = min(next, nextMonitorDue, nextHeadDue)
+            next = min(next, nextMonitorDue, nextHeadDue, relaying.nextTry)
             if !client.isIdle { next = min(next, nextClientDue) }
             if let request = helperRequests.first { next = min(next, request.expires) }
         }

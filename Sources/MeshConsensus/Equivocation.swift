@@ -23,17 +23,28 @@ package struct SignedHead: Hashable, Sendable {
     }
 }
 
-/// How heads are signed and verified; the keys stay outside.
-package struct HeadSigning: Sendable {
+/// What a process signs besides its commands; each has a label of its own.
+package enum SigningPurpose: Sendable {
+    /// A ``SignedHead``.
+    case head
+    /// A message that goes through a helper.
+    case relay
+}
+
+/// How heads and relayed messages are signed and verified; the keys stay outside.
+package struct Signing: Sendable {
     /// This process's signature over the bytes, 64 bytes.
-    package var sign: @Sendable ([UInt8]) -> [UInt8]
-    /// Whether the node signed the bytes.
-    package var verify: @Sendable (NodeID, _ bytes: [UInt8], _ signature: [UInt8]) -> Bool
+    package var sign: @Sendable (SigningPurpose, [UInt8]) -> [UInt8]
+    /// Whether the node signed the bytes for the purpose.
+    package var verify:
+        @Sendable (SigningPurpose, NodeID, _ bytes: [UInt8], _ signature: [UInt8]) -> Bool
 
     /// Made of both.
     package init(
-        sign: @escaping @Sendable ([UInt8]) -> [UInt8],
-        verify: @escaping @Sendable (NodeID, _ bytes: [UInt8], _ signature: [UInt8]) -> Bool
+        sign: @escaping @Sendable (SigningPurpose, [UInt8]) -> [UInt8],
+        verify:
+            @escaping @Sendable (SigningPurpose, NodeID, _ bytes: [UInt8], _ signature: [UInt8]) ->
+            Bool
     ) {
         self.sign = sign
         self.verify = verify
@@ -75,7 +86,7 @@ extension ConsensusCore {
                 return
             }
             var head = SignedHead(epoch: view.epoch, index: commit, hash: hash, signature: [])
-            head.signature = signing.sign(head.signedBytes)
+            head.signature = signing.sign(.head, head.signedBytes)
             for process in others { send(.head(head), to: process) }
         } else if let newest = signedHeads.kept.last {
             signedHeads.turn &+= 1
@@ -89,7 +100,7 @@ extension ConsensusCore {
             signedHeads.checked < ConsensusLimits.headsChecked
         else { return }
         signedHeads.checked += 1
-        guard signing.verify(leader.nodeID, head.signedBytes, head.signature) else {
+        guard signing.verify(.head, leader.nodeID, head.signedBytes, head.signature) else {
             statistics.badSignatures += 1
             return
         }

@@ -11,6 +11,17 @@ struct Link: Sendable {
     var inView: Instant
     /// When a helper last vouched for it.
     var vouched: Instant
+    /// When anything last came from it without help.
+    var directAt: Instant
+    /// The helper that carries what is sent to it, while it is not heard or hears nothing.
+    var relay: ProcessID?
+    /// Whether it is not heard directly, and a helper carries.
+    var isDeaf = false
+    /// When a relayed message of it came, and when the last that said that it does not hear me.
+    var relayedAt: Instant
+    var deafAt: Instant
+    /// When a relayed message was last sent to it.
+    var relaySentAt: Instant
     /// Smoothed round trip and its deviation, nanoseconds; zero before the first sample.
     var roundTrip: Int64 = 0
     var deviation: Int64 = 0
@@ -37,6 +48,10 @@ struct Link: Sendable {
         lastHeard = now
         inView = now
         vouched = now
+        directAt = now
+        relayedAt = now - .seconds(10)
+        deafAt = now - .seconds(10)
+        relaySentAt = now - .seconds(10)
         raisedAt = now
         nextProbe = now
         nextBeacon = now
@@ -61,6 +76,14 @@ struct Link: Sendable {
             deviation = (3 * deviation + abs(roundTrip - sample)) / 4
             roundTrip = (7 * roundTrip + sample) / 8
         }
+    }
+
+    /// Something came from it without help, so it is heard again.
+    mutating func heardDirectly(now: Instant) {
+        directAt = now
+        guard isDeaf else { return }
+        isDeaf = false
+        if now - deafAt >= Relaying.hold { relay = nil }
     }
 
     /// Raises D after a suspicion that proved false.

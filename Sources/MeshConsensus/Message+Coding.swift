@@ -19,6 +19,7 @@ extension Message {
         case .probeAnswer: 0x0b
         case .probeFailure: 0x0c
         case .head: 0x0d
+        case .relay: 0x0e
         case .prevote: 0x10
         case .would: 0x11
         case .prepare: 0x12
@@ -115,6 +116,13 @@ extension Message {
             writer.write(head.index)
             writer.write(head.hash)
             writer.write(head.signature)
+        case .relay(let relay):
+            writer.write(relay.origin)
+            writer.write(relay.target)
+            writer.write(relay.counter)
+            writer.write(flag: relay.isDeaf)
+            writer.writeBlob(relay.inner)
+            writer.write(relay.signature)
         case .prevote(let head):
             writer.write(head)
         case .would(let would):
@@ -288,7 +296,18 @@ extension Message {
                     epoch: try reader.readEpoch(),
                     index: try reader.read(),
                     hash: try reader.read(),
-                    signature: try reader.readBytes(HeadSigning.signatureBytes)
+                    signature: try reader.readBytes(Signing.signatureBytes)
+                )
+            )
+        case 0x0e:
+            return .relay(
+                Relay(
+                    origin: try reader.read(),
+                    target: try reader.read(),
+                    counter: try reader.read(),
+                    isDeaf: try reader.readFlag(),
+                    inner: try reader.readBlob(limit: ConsensusLimits.relayedBytes),
+                    signature: try reader.readBytes(Signing.signatureBytes)
                 )
             )
         case 0x10: return .prevote(head: try reader.readPosition())

@@ -36,6 +36,7 @@ enum Message: Sendable {
     case probeAnswer(Probe)
     case probeFailure(Probe)
     case head(SignedHead)
+    case relay(Relay)
     case prevote(head: Position)
     case would(Would)
     case prepare(Prepare)

@@ -101,7 +101,7 @@ extension ConsensusCore {
         return [me.tag]
             + links.tags.filter { tag in
                 guard let link = links[tag] else { return false }
-                return link.isReachable && now - link.lastHeard < patience
+                return hasWay(to: link.process) && now - link.lastHeard < patience
             }
     }
 

@@ -217,6 +217,15 @@ package enum ConsensusLimits {
     /// Signed heads checked in a second: each member's accusation brings two, and the room has room for
     /// twice as many.
     package static let headsChecked = 4 * Limits.members
+    /// Bytes of a message that goes through a helper: a message of entries with its header.
+    package static let relayedBytes = entriesBytes + 1024
+    /// What a helper carries for one origin in a second; a message counts once, and once more for each
+    /// whole kibibyte.
+    ///
+    /// A leader sends a member some 30, in full work some hundred.
+    package static let relaysCarried = 1024
+    /// What is taken from one helper in a second, counted alike; a check of a signature costs 40 µs.
+    package static let relaysReceived = 4096
     /// How far above the promised counter a counter may lie.
     package static let counterLeap: UInt64 = 1 << 32
 }

@@ -48,6 +48,7 @@ package enum SignatureLabel: String, CaseIterable, Sendable {
     case roster = "huddle/1 roster"
     case promise = "huddle/1 promise"
     case head = "huddle/1 head"
+    case relay = "huddle/1 relay"
     case invite = "huddle/1 invite"
     case profile = "huddle/1 profile"
 }

@@ -214,6 +214,13 @@ extension Engine {
         for link in links { consensus?.reachable(link.process, now: now) }
     }
 
+    private static func label(_ purpose: SigningPurpose) -> SignatureLabel {
+        switch purpose {
+        case .head: .head
+        case .relay: .relay
+        }
+    }
+
     private mutating func makeConsensus(
         _ record: RoomRecord,
         now: Instant
@@ -237,10 +244,13 @@ extension Engine {
                     by: command.origin.nodeID
                 )
             },
-            signing: HeadSigning(
-                sign: { [identity] in identity.sign(.head, room: room, $0).bytes },
-                verify: { node, bytes, signature in
-                    Signature(signature)?.isValid(.head, room: room, bytes, by: node) ?? false
+            signing: Signing(
+                sign: { [identity] purpose, bytes in
+                    identity.sign(Self.label(purpose), room: room, bytes).bytes
+                },
+                verify: { purpose, node, bytes, signature in
+                    Signature(signature)?
+                        .isValid(Self.label(purpose), room: room, bytes, by: node) ?? false
                 }
             ),
             seed: generator.next(),

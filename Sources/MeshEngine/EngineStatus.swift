@@ -13,6 +13,7 @@ package struct EngineStatus: Sendable {
     package var applied: Position?
     package var head: Position?
     package var links: [LinkStatus]
+    package var relays: [RelayStatus]
     package var openInvites: Int
     package var endpoint: EndpointStatistics
     package var lanes: LaneStatistics
@@ -27,6 +28,12 @@ package struct LinkStatus: Sendable {
     package var transport: TransportStatistics?
     /// When something was last heard.
     package var lastHeard: Instant?
+}
+
+/// A member that is not reached directly, and who carries what is sent to it.
+package struct RelayStatus: Sendable {
+    package var process: ProcessID
+    package var helper: ProcessID
 }
 
 extension Engine {
@@ -48,6 +55,13 @@ extension Engine {
                     lastHeard: endpoint.lastHeard(of: $0.process.nodeID)
                 )
             },
+            relays: inspectConsensus { consensus in
+                (consensus.view?.members ?? []).compactMap { member in
+                    consensus.relay(to: member.process).map {
+                        RelayStatus(process: member.process, helper: $0)
+                    }
+                }
+            } ?? [],
             openInvites: endpoint.openInvites.count,
             endpoint: endpoint.statistics,
             lanes: lanes.statistics,

@@ -74,13 +74,13 @@ struct Cluster {
     let configuration: ConsensusConfiguration
 
     /// How each process signs heads, if it does.
-    let signing: ((ProcessID) -> HeadSigning)?
+    let signing: ((ProcessID) -> Signing)?
 
     init(
         seed: UInt64,
         count: Int,
         change: (inout ConsensusConfiguration) -> Void = { _ in },
-        signing: ((ProcessID) -> HeadSigning)? = nil
+        signing: ((ProcessID) -> Signing)? = nil
     ) {
         self.signing = signing
         random = SeededGenerator(seed: seed)

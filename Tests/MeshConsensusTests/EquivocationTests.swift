@@ -16,9 +16,9 @@ import Testing
             seed: seed,
             count: 3,
             signing: { process in
-                HeadSigning(
-                    sign: { Self.signature(process.nodeID, $0) },
-                    verify: { $2 == Self.signature($0, $1) }
+                Signing(
+                    sign: { Self.signature(process.nodeID, $1) },
+                    verify: { $3 == Self.signature($1, $2) }
                 )
             }
         )

@@ -280,6 +280,19 @@ struct WireFormatTests {
                 Message.Probe(nonce: 5, target: process(2).tag, leaderAge: 120, hasQuorum: false)
             )
         ),
+        (
+            "relay",
+            .relay(
+                Message.Relay(
+                    origin: process(1).tag,
+                    target: process(2).tag,
+                    counter: 7,
+                    isDeaf: true,
+                    inner: Message.acknowledgment(match: 9, durable: 0).encoded(header),
+                    signature: Array(repeating: 0x99, count: 64)
+                )
+            )
+        ),
         ("prevote", .prevote(head: position)),
         (
             "prepare",

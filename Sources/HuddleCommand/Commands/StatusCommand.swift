@@ -133,7 +133,7 @@ enum PeersCommand {
                 peer.shown("name"),
                 String(peer.shown("fingerprint").prefix(8)),
                 peer.shown("address"),
-                peer.shown("state"),
+                peer["via"]?.text.map { "via \($0)" } ?? peer.shown("state"),
                 peer["rttMilliseconds"]?.double.map { "\(decimals($0, 1)) ms" } ?? "-",
                 peer["lossPercent"]?.double.map { "\(decimals($0, 1)) %" } ?? "-",
                 peer["datagramsSent"]?.whole.map(String.init) ?? "-",

@@ -109,17 +109,24 @@ extension ControlServer {
     func peers() async -> [JSON.Member] {
         let status = await node.status
         let now = SystemClock.now()
-        let others = await node.members.filter { !$0.isLocal }
+        let members = await node.members
+        let others = members.filter { !$0.isLocal }
         let peers = others.map { member -> JSON in
             let link = status.links.first { $0.process.nodeID == member.node }
             let address: JSON = link.map { .string($0.address.description) } ?? .null
+            let helper = status.relays.first { $0.process.nodeID == member.node }?.helper.nodeID
+            let via = helper.map { helper in
+                shown(members.first { $0.node == helper }?.name ?? "", helper)
+            }
+            let state = via != nil ? "relayed" : link == nil ? "unreachable" : "connected"
             let silence: JSON? = link?.lastHeard.map { .milliseconds(now - $0) }
             let record: JSON = .record([
                 "name": .string(shown(member.name, member.node)),
                 "fingerprint": .string(member.node.fingerprint),
                 "isLeader": .bool(member.isLeader),
                 "isPresent": .bool(member.isPresent),
-                "state": .string(link == nil ? "unreachable" : "connected"),
+                "state": .string(state),
+                "via": via.map { .string($0) } ?? .null,
                 "address": address,
                 "silentMilliseconds": silence,
             ])

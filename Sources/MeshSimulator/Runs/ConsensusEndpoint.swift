@@ -85,10 +85,10 @@ struct ConsensusEndpoint: ~Copyable {
     private static func nodeID(_ node: UInt16) -> NodeID { NodeID(words: (0, 0, 0, UInt64(node))) }
 
     /// Signatures that are a digest of who signs what; nobody in a run forges one.
-    private static func signing(_ process: ProcessID) -> HeadSigning {
-        HeadSigning(
-            sign: { signature(process.nodeID, $0) },
-            verify: { $2 == signature($0, $1) }
+    private static func signing(_ process: ProcessID) -> Signing {
+        Signing(
+            sign: { signature(process.nodeID, $1) },
+            verify: { $3 == signature($1, $2) }
         )
     }
 

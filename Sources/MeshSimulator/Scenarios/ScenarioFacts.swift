@@ -30,6 +30,8 @@ extension Scenario {
         case primaries(Comparison)
         /// One of the counters of consensus.
         case count(String, Comparison)
+        /// What the node sends to another goes through this helper; `nil`: it goes directly.
+        case relay(to: String, via: String?)
         /// The command with this label was answered so.
         case answer(label: String, AnswerPattern)
         /// Something was told to the application since the last `at` or, for `never`, from then on.
@@ -105,6 +107,7 @@ extension Scenario {
 enum MessageType: UInt8, CaseIterable, Sendable {
     case beacon = 0x01
     case hb, hback, append, ack, nack, propose, reply, probe, probereq, probeack, probenack, head
+    case relay
     case prevote = 0x10
     case would, prepare, promise, reject, fetch, entries, install, installed
     case handover, leave, leaveack, kicked, ended

@@ -5,7 +5,8 @@ import MeshWire
 extension ScenarioParser {
     static let factWords = [
         "view", "view-change", "views", "counter", "leader", "role", "value", "same-hash",
-        "primaries", "count", "answer", "event", "merge", "outcome", "conflict", "conflicts",
+        "primaries", "count", "relay", "answer", "event", "merge", "outcome", "conflict",
+        "conflicts",
         "session",
         "participants", "away", "lead",
     ]
@@ -96,6 +97,11 @@ extension ScenarioParser {
                 )
             }
             return .count(name, try words.comparison())
+        case "relay":
+            let target = try process(&words)
+            if words.take("none") { return .relay(to: target, via: nil) }
+            guard words.take("via") else { throw words.expected("`via` and a process, or `none`") }
+            return .relay(to: target, via: try process(&words))
         case "answer":
             let label = try words.next("a label")
             return .answer(label: label, try answer(&words, isFact: true))

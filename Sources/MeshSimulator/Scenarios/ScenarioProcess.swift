@@ -11,6 +11,8 @@ package protocol ScenarioProcess: MeshProcess {
     var isPrimary: Bool { get }
     /// Whether its view takes writes, as far as it knows.
     var isUsable: Bool { get }
+    /// The member that carries what it sends to another.
+    func relay(to process: ProcessID) -> ProcessID?
     /// The counters of consensus.
     var statistics: ConsensusStatistics { get }
     /// The canonical bytes of the replicated state.
@@ -23,6 +25,7 @@ extension ConsensusProcess: ScenarioProcess {
     package var view: View? { consensus.view }
     package var isPrimary: Bool { consensus.isPrimary }
     package var isUsable: Bool { consensus.isUsable }
+    package func relay(to process: ProcessID) -> ProcessID? { consensus.relay(to: process) }
     package var statistics: ConsensusStatistics { consensus.statistics }
     package var stateBytes: [UInt8] { consensus.snapshot }
     package var appliedHash: Digest { consensus.appliedHash }
@@ -32,6 +35,9 @@ extension EngineProcess: ScenarioProcess {
     package var view: View? { inspect { $0.view } ?? nil }
     package var isPrimary: Bool { inspect { $0.isPrimary } ?? false }
     package var isUsable: Bool { inspect { $0.isUsable } ?? false }
+    package func relay(to process: ProcessID) -> ProcessID? {
+        inspect { $0.relay(to: process) } ?? nil
+    }
     package var statistics: ConsensusStatistics {
         inspect { $0.statistics } ?? ConsensusStatistics()
     }
@@ -44,6 +50,7 @@ enum ScenarioCounters {
     static let names = [
         "received", "sent", "malformed", "misdirected", "views", "attempts", "falseSuspicions",
         "branchesLost", "snapshotsServed", "snapshotsTaken", "applied", "badSignatures", "pauses",
+        "relaysBegun", "relaysCarried", "relaysReceived", "relaysRefused", "relaysOverBound",
         discarded,
     ]
 
@@ -66,6 +73,11 @@ enum ScenarioCounters {
         case "applied": value = statistics.applied
         case "badSignatures": value = statistics.badSignatures
         case "pauses": value = statistics.pauses
+        case "relaysBegun": value = statistics.relaysBegun
+        case "relaysCarried": value = statistics.relaysCarried
+        case "relaysReceived": value = statistics.relaysReceived
+        case "relaysRefused": value = statistics.relaysRefused
+        case "relaysOverBound": value = statistics.relaysOverBound
         default: preconditionFailure("the parser knows its counters: \(name)")
         }
         return UInt64(max(0, value))

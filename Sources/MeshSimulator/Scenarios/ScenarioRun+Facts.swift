@@ -73,8 +73,15 @@ extension ScenarioRun {
         case .value(let key, let value): return self.value(key, of: process) == value
         case .count(let name, let comparison):
             return comparison.holds(ScenarioCounters.value(name, of: process.statistics))
+        case .relay(let target, let helper): return self.helper(of: process, to: target) == helper
         default: return holds(fact, of: process)
         }
+    }
+
+    /// Through whom a process sends to the member with this name.
+    private func helper(of process: Process, to target: String) -> String? {
+        let member = process.view?.members.first { name(of: $0.process.tag) == target }
+        return member.flatMap { process.relay(to: $0.process) }.map { name(of: $0.tag) }
     }
 
     private func installed(_ index: Int, since: Instant) -> UInt64 {
@@ -184,6 +191,9 @@ extension ScenarioRun {
         case .count(ScenarioCounters.discarded, _): return "gave up \(discarded[index])"
         case .count(let name, _):
             return "counts \(ScenarioCounters.value(name, of: process.statistics)) \(name)"
+        case .relay(let target, _):
+            return
+                "reaches \(target) \(helper(of: process, to: target).map { "via \($0)" } ?? "directly")"
         case .event:
             let list = told[index].filter { $0.time > since }.map(\.event)
             return "was told [\(list.joined(separator: ", "))]"
