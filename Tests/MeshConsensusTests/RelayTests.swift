@@ -37,7 +37,7 @@ import Testing
     private static func relayed(
         seed: UInt64,
         count: Int = 3
-    ) throws -> (cluster: Cluster, header: MessageHeader, relay: Message.Relay) {
+    ) throws -> (cluster: Cluster, header: MeshConsensus.MessageHeader, relay: Message.Relay) {
         var cluster = cluster(seed: seed, count: count)
         cluster.keepsMessages = true
         cluster.cuts = [[0, 2], [2, 0]]
@@ -81,7 +81,8 @@ import Testing
         let view = cluster.nodes[0].consensus.view?.epoch
         cluster.submit(2)
         cluster.submit(0, level: .all)
-        #expect(cluster.settle([0, 1, 2], within: .milliseconds(300)))
+        let isSettled = cluster.settle([0, 1, 2], within: .milliseconds(300))
+        #expect(isSettled)
         cluster.run(for: .seconds(30))
         for index in 0..<3 {
             #expect(cluster.nodes[index].consensus.view?.epoch == view)
@@ -141,9 +142,9 @@ import Testing
     func oneHop() throws {
         var (cluster, header, relay) = try Self.relayed(seed: 4, count: 4)
         let good = Self.fresh(cluster, relay, counter: relay.counter + 1000)
+        header.sender = cluster.nodes[1].process.tag
         // B hands A's message to D, as if D were the next hop.
         var toHelper = header
-        toHelper.sender = cluster.nodes[1].process.tag
         toHelper.receiver = cluster.nodes[3].process.tag
         let atHelper = Self.statistics(cluster, 3)
         cluster.inject(Message.relay(good).encoded(toHelper), from: 1, to: 3)

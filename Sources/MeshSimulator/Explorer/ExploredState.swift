@@ -39,8 +39,8 @@ struct ExploredState {
         private static let names: [UInt8: String] = [
             0x01: "BEACON", 0x02: "HB", 0x03: "HBACK", 0x04: "APPEND", 0x05: "ACK", 0x06: "NACK",
             0x07: "PROPOSE", 0x08: "REPLY", 0x09: "PROBE", 0x0a: "PROBEREQ", 0x0b: "PROBEACK",
-            0x0c: "PROBENACK", 0x0d: "HEAD", 0x10: "PREVOTE", 0x11: "WOULD", 0x12: "PREPARE",
-            0x13: "PROMISE",
+            0x0c: "PROBENACK", 0x0d: "HEAD", 0x0e: "RELAY", 0x10: "PREVOTE", 0x11: "WOULD",
+            0x12: "PREPARE", 0x13: "PROMISE",
             0x14: "REJECT", 0x15: "FETCH", 0x16: "ENTRIES", 0x17: "INSTALL", 0x18: "INSTALLED",
             0x19: "HANDOVER", 0x20: "JOIN", 0x21: "OFFER", 0x28: "MERGEOFFER", 0x2a: "BRANCH",
             0x2b: "MERGEEND",
