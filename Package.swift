@@ -63,6 +63,7 @@ let package = Package(
             ["MeshTransport", "MeshConsensus", "MeshSession", "MeshCrypto", "MeshWire"]
         ),
         layer("MeshFaults", ["MeshWire"]),
+        layer("MessageCoding", ["MeshWire"]),
         layer(
             "MeshSimulator",
             [
@@ -85,7 +86,8 @@ let package = Package(
             name: "HuddleCommand",
             dependencies: [
                 "Huddle", "MeshSimulator", "MeshEngine", "MeshFaults", "MeshNet", "MeshStore",
-                "MeshTransport", "MeshConsensus", "MeshSession", "MeshCrypto", "MeshWire",
+                "MeshTransport", "MeshConsensus", "MeshSession", "MeshCrypto", "MessageCoding",
+                "MeshWire",
             ],
             swiftSettings: house
         ),
@@ -114,6 +116,7 @@ let package = Package(
             ]
         ),
         tests("MeshFaultsTests", ["MeshFaults", "MeshWire"]),
+        tests("MessageCodingTests", ["MessageCoding", "MeshCrypto", "MeshWire"]),
         tests(
             "MeshSimulatorTests",
             [

@@ -19,6 +19,7 @@ enum Layers {
             "MeshPlayback", "MeshWire",
         ],
         "MeshFaults": ["MeshWire"],
+        "MessageCoding": ["MeshWire"],
         "MeshSimulator": [
             "MeshEngine", "MeshFaults", "MeshCrypto", "MeshTransport", "MeshConsensus",
             "MeshSession", "MeshContent", "MeshPlayback", "MeshWire",
@@ -27,12 +28,13 @@ enum Layers {
         "MeshNet": ["CLinux", "MeshWire"],
         "Huddle": [
             "MeshEngine", "MeshNet", "MeshStore", "MeshFaults", "MeshCrypto", "MeshTransport",
-            "MeshConsensus", "MeshSession", "MeshContent", "MeshPlayback", "MeshWire",
+            "MeshConsensus", "MeshSession", "MeshContent", "MeshPlayback", "MessageCoding",
+            "MeshWire",
         ],
         "HuddleCommand": [
             "Huddle", "MeshSimulator", "MeshEngine", "MeshNet", "MeshStore", "MeshFaults",
             "MeshCrypto", "MeshTransport", "MeshConsensus", "MeshSession", "MeshContent",
-            "MeshPlayback", "MeshWire",
+            "MeshPlayback", "MessageCoding", "MeshWire",
         ],
         "Combine": [],
         "CoreTransferable": [],
@@ -42,6 +44,7 @@ enum Layers {
     static let foreignImports: [String: Set<String>] = [
         "MeshNet": ["Glibc", "Synchronization"],
         "MeshStore": ["Glibc"],
+        "MessageCoding": ["FoundationEssentials"],
         "Huddle": ["FoundationEssentials", "Synchronization"],
         "HuddleCommand": ["Foundation", "FoundationEssentials", "Glibc", "Synchronization"],
         "Combine": ["Dispatch", "Foundation", "Synchronization"],
@@ -51,7 +54,7 @@ enum Layers {
     /// The modules whose values only their arguments may decide.
     static let sansIO: Set<String> = [
         "MeshWire", "MeshCrypto", "MeshTransport", "MeshConsensus", "MeshSession", "MeshContent",
-        "MeshPlayback", "MeshEngine", "MeshFaults", "MeshSimulator",
+        "MeshPlayback", "MeshEngine", "MeshFaults", "MeshSimulator", "MessageCoding",
     ]
 
     /// The files that may import a C library where their module's rule is one file, not all.
