@@ -222,15 +222,16 @@ let commandTable: [CommandSpecification] = [
     CommandSpecification(
         name: "bench",
         operands: BenchCommand.verbs.joined(separator: "|"),
-        summary: "measure real processes on this machine, beside the simulator",
+        summary: "measure failover of real processes, or the message codec",
         discussion: [
             "failover: starts nodes on loopback, each a process with a home of its own, kills the leader "
                 + "with SIGKILL, times the next write that a survivor accepts, starts the dead node again, "
                 + "and so on. No process is left, however it ends.",
             "The distance of Kolmogorov and Smirnov is 0 if processes and simulator agree, 1 if they "
                 + "have nothing in common.",
+            "coding: times the message codec beside JSON on the same values; best of several rounds.",
         ],
-        examples: ["huddle bench failover --nodes 3,5 --trials 100"],
+        examples: ["huddle bench failover --nodes 3,5 --trials 100", "huddle bench coding --json"],
         operandCount: 1...1,
         verbs: BenchCommand.verbs,
         options: [

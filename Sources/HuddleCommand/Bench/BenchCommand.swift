@@ -1,15 +1,18 @@
 import Huddle
 
-/// `huddle bench`: what real processes on this machine do, beside what the simulator says.
+/// `huddle bench`: what this machine does, beside what else could be expected of it.
 enum BenchCommand {
     /// What can be measured.
-    static let verbs = ["failover"]
+    static let verbs = ["failover", "coding"]
 
     @MainActor
     static func run(_ invocation: Invocation) async throws(Failure) -> Int32 {
         guard let verb = invocation.operands.first, verbs.contains(verb) else {
             throw .usage("bench needs one of: \(verbs.joined(separator: ", "))", command: "bench")
         }
-        return try FailoverBench(invocation).run()
+        return switch verb {
+        case "coding": try CodingBench(invocation).run()
+        default: try FailoverBench(invocation).run()
+        }
     }
 }
