@@ -22,6 +22,11 @@ extension Node {
         return secrets.identifier()
     }
 
+    /// A number for one join.
+    private func joinNonce() -> UInt64 {
+        newSessionID().bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
     func startSession(
         _ id: SessionID,
         _ blueprint: SessionBlueprint
@@ -57,7 +62,7 @@ extension Node {
     func joinSession(_ id: SessionID) async throws(HuddleError) -> Participant {
         if let participant = localParticipant(of: id) { return participant }
         do {
-            _ = try await submit(.join, session: id)
+            _ = try await submit(.join(nonce: joinNonce()), session: id)
         } catch {
             guard case .alreadyJoined? = error.refusal else { throw error }
         }

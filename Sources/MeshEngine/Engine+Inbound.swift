@@ -164,7 +164,12 @@ extension Engine {
         guard !changes.isEmpty else { return }
         for change in changes {
             events.append(.room(change))
-            upkeep.note(change, grace: configuration.grace, now: now)
+            upkeep.note(
+                change,
+                grace: configuration.grace,
+                unjoined: configuration.unjoinedLifetime,
+                now: now
+            )
             if case .sessionEnded(let session, _) = change {
                 lanes.sessionEnded(session, endpoint: &endpoint, now: now)
             }

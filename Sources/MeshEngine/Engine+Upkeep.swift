@@ -45,7 +45,12 @@ struct Upkeep: Sendable {
     mutating func directoryTold() { directoryDue = nil }
 
     /// Keeps the list of absences true after a change of the room.
-    mutating func note(_ change: RoomEvent, grace: Duration, now: Instant) {
+    mutating func note(
+        _ change: RoomEvent,
+        grace: Duration,
+        unjoined: Duration,
+        now: Instant
+    ) {
         switch change {
         case .participantAway(let session, let participant):
             start(session, participant.id, until: now + grace)
@@ -53,7 +58,7 @@ struct Upkeep: Sendable {
             .participantLeft(let session, let participant, _):
             absences.removeAll { $0.session == session && $0.participant == participant.id }
         case .sessionStarted(let session):
-            start(session.id, nil, until: now + grace)
+            start(session.id, nil, until: now + unjoined)
         case .participantReturned(let session, let participant) where !participant.isPresent:
             start(session, participant.id, until: now + grace)
         case .participantJoined(let session, _), .participantReturned(let session, _):

@@ -33,6 +33,8 @@ package struct EngineConfiguration: Sendable {
     package var resumeWindow: Duration = .milliseconds(2500)
     /// How long an absent participant is kept (`30-consensus.md` §5).
     package var grace: Duration = Limits.grace
+    /// How long a session lives that nobody joins (`40-groupactivities.md` §4).
+    package var unjoinedLifetime: Duration = .seconds(60)
 
     package init(
         displayName: String = "",

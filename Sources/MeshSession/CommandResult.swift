@@ -3,6 +3,7 @@
 //
 //   0 done | 1 joined: participant 16 · number u32 | 2 stored: version 24
 //   3 counted: value i64 · version 24 | 4 refused: code u8 · fields (see CommandRefusal)
+//   5 merged: session 16
 
 package import MeshWire
 
@@ -16,6 +17,8 @@ package enum CommandResult: Hashable, Sendable {
     case stored(version: Position)
     /// The counter has this value, written by this entry of the log.
     case counted(Int64, version: Position)
+    /// Nothing was started: this session does the same and has the slot already.
+    case merged(SessionID)
     /// It changed nothing.
     case refused(CommandRefusal)
 
@@ -111,6 +114,9 @@ extension CommandResult {
         case .refused(let refusal):
             writer.write(UInt8(4))
             refusal.write(to: &writer)
+        case .merged(let session):
+            writer.write(UInt8(5))
+            writer.write(session)
         }
         return writer.bytes
     }
@@ -124,6 +130,7 @@ extension CommandResult {
         case 2: self = .stored(version: try reader.readPosition())
         case 3: self = .counted(try reader.read(), version: try reader.readPosition())
         case 4: self = .refused(try CommandRefusal(reading: &reader))
+        case 5: self = .merged(try reader.read())
         case let kind: throw .unknownType(kind, at: 0)
         }
         try reader.finish()

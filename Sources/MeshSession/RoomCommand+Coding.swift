@@ -2,10 +2,11 @@
 // everywhere; `text` and `blob` are a varint length and bytes; `participant` is 16 bytes.
 //
 //   0x01 setProfile     text name
-//   0x10 startSession   text identifier · blob payload · lifetime u8 · leadMode u8 · options 3
-//   0x11 setActivity    text identifier · blob payload
+//   0x10 startSession   activity · lifetime u8 · leadMode u8 · options 3 · text slot · expected 16
+//   0x11 setActivity    activity: text identifier · blob payload · blob metadata
 //   0x12 endSession     isExpiry u8
-//   0x13 join, 0x14 leave, 0x19 takeLead   empty
+//   0x13 join           nonce u64
+//   0x14 leave, 0x19 takeLead   empty
 //   0x15 expire         participant
 //   0x16 setOptions     options: capacity u8 · isLocked u8 · control u8
 //   0x17 remove         participant · isBan u8 · text note
@@ -57,11 +58,15 @@ extension RoomCommand {
             writer.write(blueprint.lifetime.rawValue)
             writer.write(blueprint.leadMode.rawValue)
             writer.write(blueprint.options)
+            writer.writeString(blueprint.slot)
+            writer.write(blueprint.expected)
         case .setActivity(let activity):
             writer.write(activity)
         case .endSession(let isExpiry):
             writer.write(flag: isExpiry)
-        case .join, .leave, .takeLead:
+        case .join(let nonce):
+            writer.write(nonce)
+        case .leave, .takeLead:
             break
         case .expire(let participant), .giveLead(let participant):
             writer.write(participant)
@@ -112,7 +117,9 @@ extension RoomCommand {
                     activity: try reader.readActivity(),
                     lifetime: try reader.readCase(),
                     leadMode: try reader.readCase(),
-                    options: try reader.readOptions()
+                    options: try reader.readOptions(),
+                    slot: try reader.readString(limit: most),
+                    expected: try reader.read()
                 )
             )
         case .setActivity:
@@ -120,7 +127,7 @@ extension RoomCommand {
         case .endSession:
             command = .endSession(isExpiry: try reader.readFlag())
         case .join:
-            command = .join
+            command = .join(nonce: try reader.read())
         case .leave:
             command = .leave
         case .expire:
@@ -186,6 +193,7 @@ extension ByteWriter {
     mutating func write(_ activity: Activity) {
         writeString(activity.identifier)
         writeBlob(activity.payload)
+        writeBlob(activity.metadata)
     }
 
     mutating func write(_ options: SessionOptions) {
@@ -236,7 +244,8 @@ extension ByteReader {
     mutating func readActivity() throws(WireError) -> Activity {
         Activity(
             identifier: try readString(limit: Limits.commandBytes),
-            payload: try readBlob(limit: Limits.commandBytes)
+            payload: try readBlob(limit: Limits.commandBytes),
+            metadata: try readBlob(limit: Limits.commandBytes)
         )
     }
 

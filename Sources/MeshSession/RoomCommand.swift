@@ -12,14 +12,15 @@ package import MeshWire
 package enum RoomCommand: Hashable, Sendable {
     /// 0x01: the name a member shows, at most 64 bytes.
     case setProfile(name: String)
-    /// 0x10: starts the session that the record names.
+    /// 0x10: starts the session that the record names; it may take the place of the one in its slot.
     case startSession(SessionBlueprint)
     /// 0x11: replaces the session's activity.
     case setActivity(Activity)
     /// 0x12: ends the session for all; `isExpiry` is the leader's, for a session nobody joined.
     case endSession(isExpiry: Bool)
-    /// 0x13: the origin becomes a participant of the session.
-    case join
+    /// 0x13: the origin becomes a participant of the session; the nonce, drawn anew for each join,
+    /// makes its identifier.
+    case join(nonce: UInt64)
     /// 0x14: the origin's participant leaves.
     case leave
     /// 0x15: the leader removes a participant that was away longer than the grace.
@@ -91,13 +92,22 @@ package struct SessionBlueprint: Hashable, Sendable {
     package var leadMode: LeadMode
     /// Capacity, lock and control.
     package var options: SessionOptions
+    /// The place of which the room has one, at most 32 bytes; empty for none
+    /// (`40-groupactivities.md` D3).
+    package var slot: String
+    /// The session that the initiator believes to run in the slot; zero for none.
+    package var expected: SessionID
 
     package init(
         activity: Activity,
         lifetime: SessionLifetime = .untilEmpty,
         leadMode: LeadMode = .fixed,
-        options: SessionOptions = SessionOptions()
+        options: SessionOptions = SessionOptions(),
+        slot: String = "",
+        expected: SessionID = .zero
     ) {
+        self.slot = slot
+        self.expected = expected
         self.activity = activity
         self.lifetime = lifetime
         self.leadMode = leadMode
@@ -109,12 +119,20 @@ package struct SessionBlueprint: Hashable, Sendable {
 package struct Activity: Hashable, Sendable {
     /// Names the kind of activity, 1 to 255 bytes.
     package var identifier: String
-    /// The application's description of it, at most 64 KiB.
+    /// The application's description of it; with the metadata at most 64 KiB.
     package var payload: [UInt8]
+    /// What people are shown of it, opaque here, at most 8 KiB.
+    package var metadata: [UInt8]
 
-    package init(identifier: String, payload: [UInt8] = []) {
+    package init(identifier: String, payload: [UInt8] = [], metadata: [UInt8] = []) {
         self.identifier = identifier
         self.payload = payload
+        self.metadata = metadata
+    }
+
+    /// Whether both mean the same thing to do, however it is shown (`40-groupactivities.md` §3.1).
+    func isSameActivity(as other: Activity) -> Bool {
+        identifier.utf8.elementsEqual(other.identifier.utf8) && payload == other.payload
     }
 }
 
@@ -210,6 +228,7 @@ extension RoomCommand {
         case .startSession(let blueprint):
             try blueprint.activity.validate()
             try blueprint.options.validate()
+            try Self.require(blueprint.slot.utf8.count, atMost: SessionLimits.slotBytes)
         case .setActivity(let activity):
             try activity.validate()
         case .setOptions(let options):
@@ -251,7 +270,8 @@ extension Activity {
     fileprivate func validate() throws(CommandRefusal) {
         guard !identifier.isEmpty else { throw .invalid }
         try RoomCommand.require(identifier.utf8.count, atMost: SessionLimits.identifierBytes)
-        try RoomCommand.require(payload.count, atMost: Limits.activityBytes)
+        try RoomCommand.require(metadata.count, atMost: SessionLimits.metadataBytes)
+        try RoomCommand.require(payload.count + metadata.count, atMost: Limits.activityBytes)
     }
 }
 
@@ -274,6 +294,10 @@ package enum SessionLimits {
     package static let nameBytes = 64
     /// Bytes of an activity's identifier (`40-groupactivities.md` §3.1).
     package static let identifierBytes = 255
+    /// Bytes of an activity's metadata.
+    package static let metadataBytes = 8 << 10
+    /// Bytes of a slot's name.
+    package static let slotBytes = 32
     /// Bytes of the note that a removal carries.
     package static let noteBytes = 256
     /// Bytes of an element of a set.

@@ -49,8 +49,10 @@ package enum RoomEvent: Hashable, Sendable {
 
 /// Why a session ended.
 package enum SessionEndReason: Hashable, Sendable {
-    /// A process ended it for all.
-    case ended(by: ProcessID)
+    /// A process ended it for all, as this participant if it was one.
+    case ended(by: ProcessID, as: Participant?)
+    /// Another session, with an activity of this identifier, took its slot.
+    case replaced(by: String)
     /// The last participant is gone.
     case everyoneLeft
     /// The initiator is gone and the session's life was bound to it.

@@ -10,6 +10,8 @@ package struct RoomSession: Hashable, Sendable {
     package let startedAt: Position
     /// How long it lives.
     package let lifetime: SessionLifetime
+    /// The place of which the room has one; empty for none.
+    package let slot: String
     /// What the participants do together.
     package internal(set) var activity: Activity
     /// Capacity, lock and control.
@@ -34,6 +36,7 @@ package struct RoomSession: Hashable, Sendable {
         self.initiator = initiator
         self.startedAt = startedAt
         lifetime = blueprint.lifetime
+        slot = blueprint.slot
         activity = blueprint.activity
         options = blueprint.options
         leadMode = blueprint.leadMode
@@ -76,7 +79,7 @@ package struct RoomSession: Hashable, Sendable {
 
 /// One node's membership in one session.
 package struct Participant: Hashable, Sendable {
-    /// Derived from session, process and join command; new at each join.
+    /// Derived from session, process and the joiner's nonce; new at each join.
     package let id: ParticipantID
     /// The ordinal of the join in the session, from 1.
     package let number: UInt32
@@ -89,19 +92,19 @@ package struct Participant: Hashable, Sendable {
 
     /// The identifier of the participant that a join command makes (`30-consensus.md` §12).
     ///
-    /// The first 16 bytes of H(session 16 ‖ node 32 ‖ incarnation u64 ‖ sequence u64), so the
+    /// The first 16 bytes of H(session 16 ‖ node 32 ‖ incarnation u64 ‖ nonce u64), so the
     /// origin knows it before the join is in the log.
     package static func id(
         session: SessionID,
         process: ProcessID,
-        sequence: UInt64,
+        nonce: UInt64,
         digest: ([UInt8]) -> Digest
     ) -> ParticipantID {
         var writer = ByteWriter()
         writer.write(session)
         writer.write(process.nodeID)
         writer.write(process.incarnation)
-        writer.write(sequence)
+        writer.write(nonce)
         return ParticipantID(digest(writer.bytes).bytes.prefix(16)) ?? .zero
     }
 }
@@ -119,5 +122,5 @@ package struct RoomMember: Hashable, Sendable {
 }
 
 extension Activity {
-    var byteCount: Int { identifier.utf8.count + payload.count }
+    var byteCount: Int { identifier.utf8.count + payload.count + metadata.count }
 }

@@ -17,8 +17,7 @@ extension RoomState {
             setName(name, ofMemberAt: member)
             return .done
         case .startSession(let blueprint):
-            try start(record.session, blueprint, by: origin, at: position)
-            return .done
+            return try start(record.session, blueprint, by: origin, at: position)
         case .acknowledgeConflict(let subject, let key):
             try acknowledge(record.session, subject, key)
             return .done
@@ -32,11 +31,11 @@ extension RoomState {
         case .endSession(let isExpiry):
             try end(sessionAt: index, isExpiry: isExpiry, by: origin)
             return .done
-        case .join:
+        case .join(let nonce):
             return try join(
                 sessionAt: index,
                 members[member],
-                sequence: record.sequence,
+                nonce: nonce,
                 at: position
             )
         case .expire(let participant):
@@ -97,13 +96,28 @@ extension RoomState {
         _ blueprint: SessionBlueprint,
         by origin: ProcessID,
         at position: Position
-    ) throws(CommandRefusal) {
+    ) throws(CommandRefusal) -> CommandResult {
         guard id != .zero else { throw .invalid }
         guard sessionIndex(id) == nil else { throw .sessionExists }
-        guard sessions.count < Limits.sessions else {
+        let holder = slotIndex(blueprint.slot)
+        if let holder {
+            let running = sessions[holder]
+            // Two that start the same at once mean one session; who knows of it means a new one.
+            if running.id != blueprint.expected,
+                running.activity.isSameActivity(as: blueprint.activity)
+            {
+                return .merged(running.id)
+            }
+            try requireControl(of: origin, sessionAt: holder)
+        }
+        guard sessions.count - (holder == nil ? 0 : 1) < Limits.sessions else {
             throw .full(.sessions, limit: Limits.sessions)
         }
-        try requireRoom(forBytes: blueprint.activity.byteCount)
+        let freed = holder.map { sessions[$0].byteCount } ?? 0
+        try requireRoom(forBytes: blueprint.activity.byteCount - freed)
+        if let holder {
+            end(sessionAt: holder, .replaced(by: blueprint.activity.identifier))
+        }
         let session = RoomSession(
             id: id,
             initiator: origin,
@@ -113,6 +127,7 @@ extension RoomState {
         let index = sessions.firstIndex { id < $0.id } ?? sessions.count
         sessions.insert(session, at: index)
         events.append(.sessionStarted(session))
+        return .done
     }
 
     /// By the leader alone, and while nobody ever joined, if it is an expiry; else by control.
@@ -125,13 +140,26 @@ extension RoomState {
         if isExpiry {
             guard origin.tag == leader else { throw .notLeader }
             guard !session.wasJoined else { throw .notExpired }
-        } else if session.options.control == .leadOnly {
-            let isHolder = session.participant(of: origin).map { $0.id == session.steward }
-            guard isHolder ?? (session.steward == nil && session.initiator == origin) else {
-                throw .notLead(holder: session.steward)
-            }
+        } else {
+            try requireControl(of: origin, sessionAt: index)
         }
-        end(sessionAt: index, isExpiry ? .expired : .ended(by: origin))
+        end(
+            sessionAt: index,
+            isExpiry ? .expired : .ended(by: origin, as: session.participant(of: origin))
+        )
+    }
+
+    /// Throws unless a process, in the session or not, may end it.
+    private func requireControl(
+        of origin: ProcessID,
+        sessionAt index: Int
+    ) throws(CommandRefusal) {
+        let session = sessions[index]
+        guard session.options.control == .leadOnly else { return }
+        let isHolder = session.participant(of: origin).map { $0.id == session.steward }
+        guard isHolder ?? (session.steward == nil && session.initiator == origin) else {
+            throw .notLead(holder: session.steward)
+        }
     }
 
     mutating func end(sessionAt index: Int, _ reason: SessionEndReason) {
@@ -143,7 +171,7 @@ extension RoomState {
     private mutating func join(
         sessionAt index: Int,
         _ member: RoomMember,
-        sequence: UInt64,
+        nonce: UInt64,
         at position: Position
     ) throws(CommandRefusal) -> CommandResult {
         let session = sessions[index]
@@ -163,14 +191,15 @@ extension RoomState {
             id: participantID(
                 session: session.id,
                 process: member.process,
-                sequence: sequence
+                nonce: nonce
             ),
             number: number,
             process: member.process,
             joinedAt: position,
             isPresent: member.isPresent
         )
-        guard session.participant(participant.id) == nil else { throw .invalid }
+        guard session.participant(participant.id) == nil, !session.kicked.contains(participant.id)
+        else { throw .invalid }
         sessions[index].nextNumber = next
         sessions[index].participants.append(participant)
         events.append(.participantJoined(session.id, participant))

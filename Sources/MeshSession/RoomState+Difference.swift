@@ -11,7 +11,14 @@ struct RoomDifference {
             events.append(.upgradeNeeded(type: upgradeNeeded))
         }
         for session in old.sessions where new.session(session.id) == nil {
-            events.append(.sessionEnded(session.id, .unobserved))
+            // Who has its slot now took its place, here or on the way.
+            let heir = new.session(inSlot: session.slot)
+            events.append(
+                .sessionEnded(
+                    session.id,
+                    heir.map { .replaced(by: $0.activity.identifier) } ?? .unobserved
+                )
+            )
         }
         for member in old.members where new.member(member.process) == nil {
             events.append(.memberLeft(member.process))
@@ -116,7 +123,8 @@ extension RoomSession {
                 activity: activity,
                 lifetime: lifetime,
                 leadMode: leadMode,
-                options: options
+                options: options,
+                slot: slot
             )
         )
     }

@@ -5,7 +5,7 @@
 //   version u8 (1) · upgradeNeeded u8 (0 no, 1 yes and the type u16) · leader u64
 //   members, by process:   process · text name · isPresent u8 · changedAt position
 //   sessions, by id:       id 16 · initiator process · startedAt position · lifetime u8
-//                          activity · options 3 · leadMode u8 · lead 16 (zero: none)
+//                          activity · options 3 · leadMode u8 · text slot · lead 16 (zero: none)
 //                          nextNumber u32 · bans: node 32 … · kicked: id 16 …
 //     participants, by number:   id 16 · number u32 · process · joinedAt position · isPresent u8
 //     values, by key:            text key · kind u8 · content · version position · author 16
@@ -68,6 +68,7 @@ extension RoomState {
             if let last = restored.sessions.last, last.id >= session.id {
                 throw .invalid(at: start)
             }
+            guard restored.slotIndex(session.slot) == nil else { throw .invalid(at: start) }
             restored.sessions.append(session)
         }
         for _ in 0..<(try reader.readCount(limit: SessionLimits.conflicts)) {
@@ -96,6 +97,7 @@ extension RoomSession {
         writer.write(activity)
         writer.write(options)
         writer.write(leadMode.rawValue)
+        writer.writeString(slot)
         writer.write(lead ?? .zero)
         writer.write(nextNumber)
         writer.writeCount(bans.count)
@@ -133,7 +135,8 @@ extension RoomSession {
             activity: activity,
             lifetime: lifetime,
             leadMode: leadMode,
-            options: options
+            options: options,
+            slot: try reader.readString(limit: SessionLimits.slotBytes)
         )
         do {
             try RoomCommand.startSession(blueprint).validate()

@@ -51,13 +51,18 @@ package struct RoomState: Sendable {
         }
     }
 
-    /// The identifier of the participant that a join command of `process` will make.
+    /// The session that has this slot.
+    package func session(inSlot slot: String) -> RoomSession? {
+        slotIndex(slot).map { sessions[$0] }
+    }
+
+    /// The identifier of the participant that a join command of `process` with `nonce` will make.
     package func participantID(
         session: SessionID,
         process: ProcessID,
-        sequence: UInt64
+        nonce: UInt64
     ) -> ParticipantID {
-        Participant.id(session: session, process: process, sequence: sequence, digest: digest)
+        Participant.id(session: session, process: process, nonce: nonce, digest: digest)
     }
 
     /// Applies one command and says what became of it.
@@ -107,6 +112,11 @@ package struct RoomState: Sendable {
         sessions.firstIndex { $0.id == id }
     }
 
+    func slotIndex(_ slot: String) -> Int? {
+        guard !slot.isEmpty else { return nil }
+        return sessions.firstIndex { $0.slot.utf8.elementsEqual(slot.utf8) }
+    }
+
     func memberIndex(_ process: ProcessID) -> Int? {
         members.firstIndex { $0.process == process }
     }
@@ -138,6 +148,8 @@ extension RoomState: StateMachine {
         switch (former, latter) {
         case (.refused, _): return true
         case (_, .refused): return false
+        case (.merged(let session), .merged(let other)): return session == other
+        case (.merged, _), (_, .merged): return false
         case (.done, _), (.joined, _), (.stored, _), (.counted, _): return true
         }
     }

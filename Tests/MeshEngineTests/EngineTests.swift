@@ -431,7 +431,7 @@ extension EngineWorld {
         command(index, .submit(start, .startSession(blueprint), session: session, level: .majority))
         try #require(run { self.result(index, start) != nil })
         for node in joining {
-            command(node, .submit(join, .join, session: session, level: .majority))
+            command(node, .submit(join, .join(nonce: join), session: session, level: .majority))
             try #require(run { self.result(node, join) != nil })
         }
         try #require(

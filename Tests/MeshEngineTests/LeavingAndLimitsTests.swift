@@ -81,6 +81,16 @@ struct LeavingAndLimitsTests {
         #expect(write())
     }
 
+    @Test("a session that nobody joins lives for 60 s — 40-groupactivities §4")
+    func unjoined() throws {
+        let world = try room(2)
+        let session = try world.startSession(on: 1, joining: [])
+        world.run(.seconds(58))
+        #expect(world.nodes.allSatisfy { $0.engine.room?.session(session) != nil })
+        world.run(.seconds(4))
+        #expect(world.nodes.allSatisfy { $0.engine.room?.session(session) == nil })
+    }
+
     @Test("a channel whose reader is full holds up no other channel to its node")
     func ownBacklog() throws {
         let world = try room(2)

@@ -144,7 +144,7 @@ struct WireFormatTests {
             Participant.id(
                 session: session,
                 process: process(1),
-                sequence: 3,
+                nonce: 3,
                 digest: { Hash.digest(.participant, $0) }
             ).bytes
         vectors["directory"] =
@@ -359,13 +359,22 @@ struct WireFormatTests {
         (
             "startSession",
             .startSession(
-                SessionBlueprint(activity: Activity(identifier: "org.example.draw", payload: [7]))
+                SessionBlueprint(
+                    activity: Activity(
+                        identifier: "org.example.draw",
+                        payload: [7],
+                        metadata: [8]
+                    ),
+                    slot: "activity",
+                    expected: session
+                )
             )
         ),
         (
             "compareAndSet",
             .compareAndSet(key: "turn", expected: .version(position), value: [2])
         ),
+        ("join", .join(nonce: 0x0102_0304_0506_0708)),
         ("add", .add(key: "likes", amount: -1)),
     ]
 }

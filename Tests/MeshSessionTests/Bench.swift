@@ -54,7 +54,7 @@ struct Bench {
     ) -> Bench {
         var bench = Bench()
         bench.apply(.startSession(blueprint), by: a)
-        for process in [a, b, c] { bench.apply(.join, by: process) }
+        for process in [a, b, c] { bench.apply(.join(nonce: 0), by: process) }
         _ = bench.events()
         return bench
     }
@@ -73,8 +73,10 @@ struct Bench {
         by origin: ProcessID = a
     ) -> CommandResult {
         sequence += 1
+        // A join without a nonce draws one, as a node does.
+        let isJoin = command == .join(nonce: 0)
         let record = Command(
-            command,
+            isJoin ? .join(nonce: sequence) : command,
             session: session,
             origin: Origin(origin),
             sequence: sequence

@@ -14,11 +14,16 @@ import Testing
                 activity: .chess,
                 lifetime: .endsWhenInitiatorLeaves,
                 leadMode: .switchable,
-                options: SessionOptions(capacity: 4, isLocked: true, control: .leadOnly)
+                options: SessionOptions(capacity: 4, isLocked: true, control: .leadOnly),
+                slot: "activity",
+                expected: Bench.other
             )
         ),
-        .setActivity(Activity(identifier: "x", payload: Array(repeating: 5, count: 300))),
-        .endSession(isExpiry: false), .endSession(isExpiry: true), .join, .leave,
+        .setActivity(
+            Activity(identifier: "x", payload: Array(repeating: 5, count: 300), metadata: [9])
+        ),
+        .endSession(isExpiry: false), .endSession(isExpiry: true),
+        .join(nonce: 0x0102_0304_0506_0708), .leave,
         .expire(participant), .setOptions(SessionOptions(capacity: 64)),
         .remove(participant, isBan: true, note: "bye"), .giveLead(to: participant), .takeLead,
         .setLeadMode(.none), .put(key: "k", value: []),
@@ -42,6 +47,7 @@ import Testing
         .refused(.notLead(holder: nil)), .refused(.notLeader), .refused(.noLead),
         .refused(.versionMismatch(current: position)), .refused(.versionMismatch(current: nil)),
         .refused(.wrongKind), .refused(.outOfRange), .refused(.noSuchConflict),
+        .merged(Bench.other),
     ]
 
     @Test("every command survives its bytes, and every cut of them is refused", arguments: commands)
@@ -94,7 +100,7 @@ import Testing
         var generator = SeededGenerator(seed: 0x5e55)
         var decoded = 0
         for _ in 0..<20_000 {
-            let command = Self.commands.randomElement(using: &generator) ?? .join
+            let command = Self.commands.randomElement(using: &generator) ?? .join(nonce: 0)
             var payload = command.payload
             mutate(&payload, using: &generator)
             let type =

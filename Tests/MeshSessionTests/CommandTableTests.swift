@@ -103,12 +103,12 @@ import Testing
             var origin = Bench.b
             if phase != .noSession {
                 bench.apply(.startSession(SessionBlueprint(activity: .chess)), by: Bench.a)
-                bench.apply(.join, by: Bench.a)
+                bench.apply(.join(nonce: 0), by: Bench.a)
             }
             switch phase {
             case .stranger: origin = Bench.d
             case .noSession, .waiting: break
-            case .joined: bench.apply(.join, by: Bench.b)
+            case .joined: bench.apply(.join(nonce: 0), by: Bench.b)
             case .lead: origin = Bench.a
             }
             let before = bench.room.snapshot()

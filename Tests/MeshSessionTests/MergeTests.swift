@@ -193,7 +193,7 @@ import Testing
         let id = split.base.id(Bench.c)
         split.winner.apply(.expire(id), by: Bench.a)
         split.winner.install([Bench.a, Bench.b, Bench.d])
-        split.winner.apply(.join, by: Bench.d)
+        split.winner.apply(.join(nonce: 0), by: Bench.d)
         split.winner.install([Bench.a, Bench.b])
         let (room, events, _) = try split.merge()
         let session = try #require(room.session(Bench.session))
@@ -223,7 +223,7 @@ import Testing
         var split = Split { $0.apply(.startSession(.init(activity: .chess)), session: Bench.other) }
         let new = SessionID(Array(repeating: 3, count: 16)) ?? .zero
         split.loser.apply(.startSession(.init(activity: .chess)), session: new, by: Bench.c)
-        split.loser.apply(.join, session: new, by: Bench.c)
+        split.loser.apply(.join(nonce: 0), session: new, by: Bench.c)
         split.loser.apply(.endSession(isExpiry: false), session: Bench.other, by: Bench.c)
         let (room, _, _) = try split.merge()
         #expect(room.session(new)?.participants.map(\.process) == [Bench.c])
@@ -234,7 +234,7 @@ import Testing
     @Test("a session that one side ended and the other went on with lives, and that is said")
     func endedElsewhere() throws {
         var split = Split { $0.apply(.startSession(.init(activity: .chess)), session: Bench.other) }
-        split.winner.apply(.join, session: Bench.other, by: Bench.a)
+        split.winner.apply(.join(nonce: 0), session: Bench.other, by: Bench.a)
         split.loser.apply(.endSession(isExpiry: false), session: Bench.other, by: Bench.c)
         let (room, _, _) = try split.merge()
         #expect(room.session(Bench.other)?.participants.count == 1)
@@ -242,7 +242,7 @@ import Testing
         var reverse = Split {
             $0.apply(.startSession(.init(activity: .chess)), session: Bench.other)
         }
-        reverse.loser.apply(.join, session: Bench.other, by: Bench.c)
+        reverse.loser.apply(.join(nonce: 0), session: Bench.other, by: Bench.c)
         reverse.winner.apply(.endSession(isExpiry: false), session: Bench.other, by: Bench.a)
         let other = try reverse.merge().room
         #expect(other.session(Bench.other)?.participants.map(\.process) == [Bench.c])

@@ -7,11 +7,16 @@ import Testing
     @Test("the origin knows its identifier before the join is in the log") func reserved() {
         var bench = Bench()
         bench.apply(.startSession(SessionBlueprint(activity: .chess)))
-        let record = Command(.join, session: Bench.session, origin: Origin(Bench.b), sequence: 77)
+        let record = Command(
+            .join(nonce: 77),
+            session: Bench.session,
+            origin: Origin(Bench.b),
+            sequence: 5
+        )
         let expected = bench.room.participantID(
             session: Bench.session,
             process: Bench.b,
-            sequence: 77
+            nonce: 77
         )
         let result = bench.apply(record)
         #expect(result == .joined(expected, number: 1))
@@ -22,7 +27,7 @@ import Testing
         var bench = Bench.joined()
         let first = bench.id(Bench.b)
         bench.apply(.leave, by: Bench.b)
-        let result = bench.apply(.join, by: Bench.b)
+        let result = bench.apply(.join(nonce: 0), by: Bench.b)
         #expect(bench.id(Bench.b) != first)
         #expect(result == .joined(bench.id(Bench.b), number: 4))
         #expect(bench.current?.participants.map(\.number) == [1, 3, 4])
@@ -30,7 +35,7 @@ import Testing
 
     @Test("a second join of the same process names its participant") func twice() {
         var bench = Bench.joined()
-        let result = bench.apply(.join, by: Bench.b)
+        let result = bench.apply(.join(nonce: 0), by: Bench.b)
         #expect(result == .refused(.alreadyJoined(bench.id(Bench.b))))
     }
 
@@ -74,7 +79,7 @@ import Testing
         bench.install([Bench.a, Bench.b], departed: [Bench.c])
         #expect(bench.current?.participant(of: Bench.c) == nil)
         #expect(bench.room.member(Bench.c) == nil)
-        let late = bench.apply(.join, by: Bench.c)
+        let late = bench.apply(.join(nonce: 0), by: Bench.c)
         #expect(late == .refused(.notMember))
     }
 
@@ -126,14 +131,14 @@ import Testing
             SessionBlueprint(activity: .chess, options: SessionOptions(capacity: 3))
         )
         bench.install([Bench.a, Bench.b, Bench.c, Bench.d])
-        let full = bench.apply(.join, by: Bench.d)
+        let full = bench.apply(.join(nonce: 0), by: Bench.d)
         bench.apply(.setOptions(SessionOptions(capacity: 4, isLocked: true)))
-        let locked = bench.apply(.join, by: Bench.d)
+        let locked = bench.apply(.join(nonce: 0), by: Bench.d)
         bench.apply(.setOptions(SessionOptions(capacity: 4)))
-        bench.apply(.join, by: Bench.d)
+        bench.apply(.join(nonce: 0), by: Bench.d)
         let id = bench.id(Bench.d)
         bench.apply(.remove(id, isBan: true, note: "too loud"))
-        let banned = bench.apply(.join, by: Bench.d)
+        let banned = bench.apply(.join(nonce: 0), by: Bench.d)
         #expect(
             [full, locked, banned] == [
                 .refused(.full(.participants, limit: 3)), .refused(.locked), .refused(.banned),

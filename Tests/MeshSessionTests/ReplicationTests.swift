@@ -156,7 +156,7 @@ import Testing
         var generator = SeededGenerator(seed: 0xf00d)
         var bench = Bench.joined()
         for sequence in 1...5000 as ClosedRange<UInt64> {
-            let command = CodingTests.commands.randomElement(using: &generator) ?? .join
+            let command = CodingTests.commands.randomElement(using: &generator) ?? .join(nonce: 0)
             var payload = command.payload
             mutate(&payload, using: &generator)
             let record = Command(
@@ -227,7 +227,8 @@ extension Bench {
                 )
             ),
             .setActivity(Activity(identifier: "activity \(byte)")),
-            .endSession(isExpiry: generator.happens(0.9)), .join, .join, .join, .leave,
+            .endSession(isExpiry: generator.happens(0.9)), .join(nonce: 0), .join(nonce: 0),
+            .join(nonce: 0), .leave,
             .expire(target), .expire(target),
             .setOptions(SessionOptions(capacity: 3 + byte % 2, isLocked: byte == 3)),
             .remove(target, isBan: byte == 0, note: ""), .giveLead(to: target), .takeLead,
@@ -238,7 +239,7 @@ extension Bench {
             .delete(key: key, expected: .anything), .add(key: "n", amount: Int64(byte)),
             .insert(key: "s", element: [byte]), .withdraw(key: "s", element: [byte]),
         ]
-        let command = commands.randomElement(using: &generator) ?? .join
+        let command = commands.randomElement(using: &generator) ?? .join(nonce: 0)
         return apply(command, session: session, by: origin)
     }
 }

@@ -196,7 +196,7 @@ import Testing
         for number: UInt8 in 1...15 where refusal == nil {
             let id = SessionID(Array(repeating: number + 100, count: 16)) ?? .zero
             bench.apply(.startSession(SessionBlueprint(activity: .chess)), session: id)
-            bench.apply(.join, session: id)
+            bench.apply(.join(nonce: 0), session: id)
             for key in 0..<63 where refusal == nil {
                 let result = bench.apply(.put(key: "\(key)", value: value), session: id)
                 if !result.isAccepted { refusal = result }

@@ -13,7 +13,7 @@ package struct Conflict: Hashable, Sendable {
         case activity = 1
         /// Whether the session has ended: one branch ended it, the other went on with it.
         case ending = 2
-        /// A session that found no place: the room has 16 already.
+        /// A session that found no place: the room has 16 already, or another has its slot.
         case session = 3
     }
 

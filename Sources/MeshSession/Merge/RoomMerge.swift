@@ -16,6 +16,8 @@ struct RoomMerge {
     private(set) var patch = RoomPatch()
     /// What became of each value that the loser changed.
     private var fates: [Slot: MergeOutcome] = [:]
+    /// Sessions of the loser's whose values went into the winner's session of the same slot.
+    private var folded: [SessionID] = []
 
     private struct Slot: Hashable {
         var session: SessionID
@@ -51,13 +53,7 @@ struct RoomMerge {
     // MARK: Sessions
 
     private mutating func mergeSessions() {
-        for session in theirs.sessions {
-            if let mine = ours.session(session.id) {
-                merge(session, into: mine)
-            } else {
-                bring(session)
-            }
-        }
+        // First what ends, since that frees its slot for what comes.
         for session in ours.sessions where theirs.session(session.id) == nil {
             // Nobody there knew it, or they ended it.
             guard let before = base?.session(session.id) else { continue }
@@ -67,37 +63,67 @@ struct RoomMerge {
                 patch.ended.append(session.id)
             }
         }
+        for session in theirs.sessions {
+            if let mine = ours.session(session.id) {
+                merge(session, into: mine)
+            } else {
+                bring(session)
+            }
+        }
     }
 
     /// A session that the winner lacks: it ended it, or never had it.
     private mutating func bring(_ session: RoomSession) {
-        if let before = base?.session(session.id) {
-            guard session.differs(from: before) else { return }
-            surfaceEnding(of: session, isKept: false)
+        let before = base?.session(session.id)
+        if let before, !session.differs(from: before) { return }
+        if let holder = ours.session(inSlot: session.slot), !patch.ended.contains(holder.id) {
+            // One session has the slot, and it is the winner's (`40-groupactivities.md` §3.1).
+            if before == nil, holder.activity.isSameActivity(as: session.activity) {
+                fold(session, into: holder)
+            } else {
+                drop(session, kept: .init(holder.activity))
+            }
+            return
         }
+        if before != nil { surfaceEnding(of: session, isKept: false) }
         guard ours.sessions.count - patch.ended.count + patch.started.count < Limits.sessions
         else {
-            patch.conflicts.append(
-                Conflict(
-                    session: session.id,
-                    subject: .session,
-                    key: "",
-                    base: nil,
-                    kept: .init(nil),
-                    lost: [
-                        .init(
-                            content: .bytes(
-                                Array(session.activity.payload.prefix(Limits.valueBytes))
-                            ),
-                            author: .zero,
-                            version: session.startedAt
-                        )
-                    ]
-                )
-            )
+            drop(session, kept: .init(nil))
             return
         }
         patch.started.append(session)
+    }
+
+    /// There is no place for a session of the loser's.
+    private mutating func drop(_ session: RoomSession, kept: Conflict.Side) {
+        patch.conflicts.append(
+            Conflict(
+                session: session.id,
+                subject: .session,
+                key: "",
+                base: nil,
+                kept: kept,
+                lost: [
+                    .init(
+                        content: .bytes(
+                            Array(session.activity.payload.prefix(Limits.valueBytes))
+                        ),
+                        author: .zero,
+                        version: session.startedAt
+                    )
+                ]
+            )
+        )
+    }
+
+    /// Both branches started the same in one slot: the values meet in the winner's session.
+    ///
+    /// Its participants do not: each is offered the winner's session and joins it by its own will.
+    private mutating func fold(_ session: RoomSession, into mine: RoomSession) {
+        var changes = RoomPatch.Session(id: mine.id)
+        mergeValues(of: session, into: mine, nil, &changes)
+        folded.append(session.id)
+        if !changes.isEmpty { patch.sessions.append(changes) }
     }
 
     /// One branch ended the session, the other went on with it: it lives, and that is said.
@@ -192,7 +218,7 @@ struct RoomMerge {
             let ours = mine.values[key]
             let slot = Slot(session.id, key)
             guard base != nil else {
-                mergeUnknown(key, theirs, ours, slot, session.id, &changes)
+                mergeUnknown(key, theirs, ours, slot, mine.id, &changes)
                 continue
             }
             let old = before?.values[key]
@@ -213,10 +239,10 @@ struct RoomMerge {
                 // They updated what was deleted here: the update stays, the delete is said.
                 changes.values.append(.init(key: key, theirs))
                 fates[slot] = .applied
-                list(session.id, key, old, kept: theirs, lost: nil)
+                list(mine.id, key, old, kept: theirs, lost: nil)
             } else {
                 fates[slot] = .conflict
-                list(session.id, key, old, kept: ours, lost: theirs)
+                list(mine.id, key, old, kept: ours, lost: theirs)
             }
         }
         bound(&changes, of: mine, session.id)
@@ -323,7 +349,7 @@ struct RoomMerge {
                 fates[Slot(session, value.key)] = .conflict
                 patch.conflicts.append(
                     Conflict(
-                        session: session,
+                        session: mine.id,
                         subject: .value,
                         key: value.key,
                         base: nil,
@@ -403,7 +429,8 @@ struct RoomMerge {
                 if let fate = fates[slot] {
                     return command.register == nil && fate == .applied ? .joined : fate
                 }
-                let isBrought = patch.started.contains { $0.id == session }
+                let isBrought =
+                    folded.contains(session) || patch.started.contains { $0.id == session }
                 // Written and taken back on its own branch, or written as it was.
                 return isBrought || ours.session(session) != nil ? .applied : .superseded
             }
@@ -418,6 +445,7 @@ struct RoomMerge {
             let isDropped = patch.conflicts.contains {
                 $0.session == session && $0.subject == .session
             }
+            if folded.contains(session) { return .joined }
             return isDropped ? .conflict : .applied
         case .endSession:
             let isKept = patch.conflicts.contains {

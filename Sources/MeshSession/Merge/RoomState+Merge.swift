@@ -35,7 +35,15 @@ extension RoomState {
             if let index = memberIndex(name.process) { setName(name.name, ofMemberAt: index) }
         }
         for id in patch.ended {
-            if let index = sessionIndex(id) { end(sessionAt: index, .endedElsewhere) }
+            guard let index = sessionIndex(id) else { continue }
+            let slot = sessions[index].slot
+            let heir = patch.started.first {
+                !slot.isEmpty && $0.slot.utf8.elementsEqual(slot.utf8)
+            }
+            end(
+                sessionAt: index,
+                heir.map { .replaced(by: $0.activity.identifier) } ?? .endedElsewhere
+            )
         }
         for session in patch.started { bring(session) }
         for changes in patch.sessions { take(changes, at: position) }
@@ -50,7 +58,8 @@ extension RoomState {
 
     /// A session of the losing branch, with those of its participants whose processes are known here.
     private mutating func bring(_ session: RoomSession) {
-        guard sessionIndex(session.id) == nil, sessions.count < Limits.sessions,
+        guard sessionIndex(session.id) == nil, slotIndex(session.slot) == nil,
+            sessions.count < Limits.sessions,
             byteCount + session.byteCount <= SessionLimits.stateBytes
         else { return }
         var session = session

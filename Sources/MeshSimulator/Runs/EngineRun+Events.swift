@@ -68,7 +68,7 @@ extension EngineRun {
             let outcome = current == nil ? Linearizability.Outcome.held(0) : .refused
             return history.answer(request, outcome, at: committed.position)
         case .refused: return history.void(request)
-        case .done, .joined, .stored, .counted:
+        case .done, .joined, .stored, .counted, .merged:
             history.answer(request, .done, at: committed.position)
         }
         let position = committed.position

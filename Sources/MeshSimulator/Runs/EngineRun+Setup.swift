@@ -67,7 +67,10 @@ extension EngineRun {
     func joinSession(_ index: Int) throws(Violation) {
         let request = takeRequest(index, .control)
         joining[index] = request
-        try perform(.submit(request, .join, session: session, level: .majority), on: index)
+        try perform(
+            .submit(request, .join(nonce: request), session: session, level: .majority),
+            on: index
+        )
     }
 
     private func wait(

@@ -73,14 +73,15 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
         _ request: UInt64
     ) throws(ScenarioFailure) -> MeshEngine.Command {
         switch verb {
-        case .startSession(let name, let activity, let mode, let demands):
+        case .startSession(let name, let activity, let slot, let mode, let demands):
             let blueprint = SessionBlueprint(
                 activity: Activity(identifier: activity),
-                leadMode: mode
+                leadMode: mode,
+                slot: slot
             )
             return submit(request, .startSession(blueprint), session(name), demands)
         case .joinSession(let name):
-            return submit(request, .join, session(name), Scenario.Demands())
+            return submit(request, .join(nonce: request), session(name), Scenario.Demands())
         case .leaveSession(let name):
             return submit(request, .leave, session(name), Scenario.Demands())
         case .endSession(let name, let demands):

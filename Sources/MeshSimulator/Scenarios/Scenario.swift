@@ -82,7 +82,7 @@ extension Scenario {
         case add(key: String, amount: Int64, Demands)
         case compareAndSet(key: String, expected: String, value: String, Demands)
         case read(key: String, isLocal: Bool)
-        case startSession(String, activity: String, LeadMode, Demands)
+        case startSession(String, activity: String, slot: String, LeadMode, Demands)
         case joinSession(String)
         case leaveSession(String)
         case endSession(String, Demands)

@@ -73,6 +73,7 @@ extension ScenarioParser {
         if words.take("start") {
             let session = try words.next("a session")
             let activity = words.take("activity") ? try words.next("an activity") : "activity"
+            let slot = words.take("slot") ? try words.next("a slot") : ""
             var mode = LeadMode.fixed
             if words.take("lead") {
                 switch try words.next("fixed, switchable or none") {
@@ -82,7 +83,13 @@ extension ScenarioParser {
                 default: throw words.expected("fixed, switchable or none before this")
                 }
             }
-            return .startSession(session, activity: activity, mode, try demands(&words))
+            return .startSession(
+                session,
+                activity: activity,
+                slot: slot,
+                mode,
+                try demands(&words)
+            )
         }
         if words.take("end") {
             let session = try words.next("a session")
