@@ -29,7 +29,9 @@ extension Node {
         case .roomPhase(let phase): enter(phase)
         case .roomRecord(let record): keep(record)
         case .view(let summary):
+            let wasSuspended = view?.suspension != nil
             view = summary
+            if wasSuspended != (summary.suspension != nil) { heldSuspension(!wasSuspended) }
             tell(.view(RoomView(summary)))
         case .room(let event): hear(event)
         case .inviteUsed(let node, let slot):
@@ -59,12 +61,11 @@ extension Node {
         switch phase {
         case .joined:
             Task { await joinSharedSession() }
-        case .left:
+        case .left(let exit):
             view = nil
             record = nil
             tell(.left)
-            for hub in hubs.values { hub.finish() }
-            hubs = [:]
+            endedAll(error(exit))
             invites = [:]
         case .none, .connecting: break
         }
@@ -82,17 +83,22 @@ extension Node {
         case .memberBack(let process): tell(.memberReturned(process.nodeID))
         case .memberLeft(let process): tell(.memberLeft(process.nodeID))
         case .profileChanged(let process, let name): tell(.nameChanged(process.nodeID, name))
-        case .sessionStarted(let session): tell(.sessionStarted(session.id))
-        case .sessionEnded(let session, _):
-            hubs.removeValue(forKey: session)?.finish()
+        case .sessionStarted(let session):
+            began(session)
+            tell(.sessionStarted(session.id))
+        case .sessionEnded(let session, let reason):
+            ended(session, error(reason))
             tell(.sessionEnded(session))
         case .participantJoined(let session, let who):
+            came(who, into: session)
             hubs[session]?.deliver(.joined(participant(who)))
         case .participantAway(let session, let who):
             hubs[session]?.deliver(.away(participant(who)))
         case .participantBack(let session, let who), .participantReturned(let session, let who):
+            came(who, into: session)
             hubs[session]?.deliver(.returned(participant(who)))
-        case .participantLeft(let session, let who, _):
+        case .participantLeft(let session, let who, let reason):
+            went(who, from: session, reason)
             hubs[session]?.deliver(.left(participant(who)))
         case .leadChanged(let session, _, _, _):
             hubs[session]?.deliver(.lead(lead(of: session)))
@@ -101,7 +107,9 @@ extension Node {
         case .conflictFound(let conflict): tell(.conflictFound(Conflict(conflict)))
         case .conflictSettled(let session, let subject, let key):
             tell(.conflictSettled(session, Conflict.Subject(subject), key: key))
-        case .activityChanged, .optionsChanged, .leadModeChanged, .upgradeNeeded: break
+        case .activityChanged(let session, let activity): heldActivity(session, activity)
+        case .optionsChanged(let session, let options): heldOptions(session, options)
+        case .leadModeChanged, .upgradeNeeded: break
         }
     }
 
@@ -138,11 +146,11 @@ extension Node {
     }
 
     /// The readers of a session, made when the first one asks or the first message comes.
-    private func hub(_ session: SessionID) -> SessionHub {
+    func hub(_ session: SessionID) -> SessionHub {
         if let hub = hubs[session] { return hub }
         let hub = SessionHub()
         guard !isStopped else {
-            hub.finish()
+            hub.finish(.roomLeft)
             return hub
         }
         hubs[session] = hub

@@ -58,10 +58,11 @@ extension Node {
     func abandonAll() {
         for request in waiting.keys { waiting[request]?.fulfil(nil) }
         for request in outcomes.keys { outcomes[request]?.fulfil(nil) }
-        for hub in hubs.values { hub.finish() }
+        endedAll(.roomLeft)
         for listener in listeners { listener.finish() }
-        hubs = [:]
+        for listener in sessionListeners { listener.finish() }
         listeners = []
+        sessionListeners = []
     }
 
     /// Changes the room's state, and answers with what the log made of it.

@@ -22,11 +22,6 @@ extension Node {
         return secrets.identifier()
     }
 
-    /// A number for one join.
-    private func joinNonce() -> UInt64 {
-        newSessionID().bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
-    }
-
     func startSession(
         _ id: SessionID,
         _ blueprint: SessionBlueprint
@@ -62,8 +57,10 @@ extension Node {
     func joinSession(_ id: SessionID) async throws(HuddleError) -> Participant {
         if let participant = localParticipant(of: id) { return participant }
         do {
-            _ = try await submit(.join(nonce: joinNonce()), session: id)
+            _ = try await submit(.join(nonce: nonce(of: id)), session: id)
         } catch {
+            // A number that makes an identifier of somebody else's is not tried again.
+            if error.refusal == .invalid { nonces[id] = nil }
             guard case .alreadyJoined? = error.refusal else { throw error }
         }
         guard let participant = localParticipant(of: id) else {
@@ -73,6 +70,11 @@ extension Node {
     }
 
     func leaveSession(_ id: SessionID) async throws(HuddleError) {
+        // Who never joined has no participation that the log could end.
+        defer {
+            nonces[id] = nil
+            hubs[id]?.invalidate(.left)
+        }
         do {
             _ = try await submit(.leave, session: id)
         } catch {

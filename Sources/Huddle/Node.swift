@@ -57,6 +57,14 @@ public actor Node {
     var view: ViewSummary?
     var hubs: [SessionID: SessionHub] = [:]
     var listeners: [Mailbox<RoomUpdate>] = []
+    /// The sessions that run, as far as the application was told; walked by ``standingOrder``.
+    var standings: [SessionID: SessionStanding] = [:]
+    var standingOrder: [SessionID] = []
+    var sessionListeners: [Mailbox<SessionUpdate>] = []
+    /// How the last sessions ended for this node.
+    var ends: [(session: SessionID, reason: GroupSessionError)] = []
+    /// Numbers drawn for joins that are not in the log yet.
+    var nonces: [SessionID: UInt64] = [:]
     var addresses: [NodeID: [SocketAddress]] = [:]
     var invites: [UInt8: OpenInvite] = [:]
 

@@ -18,6 +18,7 @@ final class SessionHub {
     private var readers: [ChannelKey: [Reader]] = [:]
     private var early: [ChannelKey: Early] = [:]
     private var participantReaders: [Mailbox<ParticipantChange>] = []
+    private var eventReaders: [Mailbox<SessionEvent>] = []
     private var valueReaders: [Mailbox<ValueChange>] = []
     /// Reliable channels whose senders were told to wait.
     private(set) var paused: Set<String> = []
@@ -72,6 +73,14 @@ final class SessionHub {
         return mailbox.makeSequence()
     }
 
+    /// A reader of what happens to this node's part, which first gets how that stands.
+    func readEvents(_ first: SessionEvent?) -> MailboxSequence<SessionEvent> {
+        let mailbox = Mailbox<SessionEvent>(.newest(Self.changes))
+        if let first { mailbox.send(first) }
+        eventReaders.append(mailbox)
+        return mailbox.makeSequence()
+    }
+
     func readValues() -> MailboxSequence<ValueChange> {
         let mailbox = Mailbox<ValueChange>(.newest(Self.changes))
         valueReaders.append(mailbox)
@@ -110,7 +119,20 @@ final class SessionHub {
         for mailbox in valueReaders { mailbox.send(change) }
     }
 
-    func finish() {
+    func tell(_ event: SessionEvent) {
+        eventReaders.removeAll { $0.isAbandoned }
+        for mailbox in eventReaders { mailbox.send(event) }
+    }
+
+    /// This node's part in the session is over, and with it what its readers hear of it.
+    func invalidate(_ reason: GroupSessionError) {
+        tell(.invalidated(reason))
+        for mailbox in eventReaders { mailbox.finish() }
+        eventReaders = []
+    }
+
+    func finish(_ reason: GroupSessionError) {
+        invalidate(reason)
         for all in readers.values {
             for reader in all { reader.mailbox.finish() }
         }

@@ -8,7 +8,7 @@ import Testing
 @testable import Huddle
 
 /// Nodes of one process on loopback, with homes of their own; no discovery, addresses are given.
-private struct Stage {
+struct Stage {
     let folder: String
 
     init() throws {
@@ -48,10 +48,10 @@ extension Node {
         return try storedRoom()?.addresses
     }
 
-    fileprivate nonisolated var address: SocketAddress { SocketAddress(127, 0, 0, 1, port: port) }
+    nonisolated var address: SocketAddress { SocketAddress(127, 0, 0, 1, port: port) }
 
     /// Joins the room of `host` with a new code of it.
-    fileprivate func join(_ room: Room) async throws -> Room {
+    func join(_ room: Room) async throws -> Room {
         let invite = try await room.invite()
         return try await join(try Invitation(invite.code, near: room.node.address))
     }
@@ -59,7 +59,7 @@ extension Node {
 
 extension Session {
     /// Waits until the session has `count` participants here, by its own news.
-    fileprivate func waitForParticipants(_ count: Int) async {
+    func waitForParticipants(_ count: Int) async {
         let changes = await participantChanges()
         guard await participants.count != count else { return }
         for await _ in changes where await participants.count == count {
