@@ -69,6 +69,7 @@ extension HuddleError {
         case .participantAway: (.refused, "that participant is away")
         case .notExpired: (.refused, "that participant is present")
         case .notLead: (.refused, "only the lead of the session may do this")
+        case .notInitiator: (.refused, "only the node that started the session may do this")
         case .notLeader: (.refused, "only the room's leader may do this")
         case .noLead: (.refused, "the session has no lead")
         case .versionMismatch: (.refused, "the value was changed meanwhile")

@@ -11,7 +11,7 @@ public enum SessionEvent: Sendable, Equatable {
     case back
     /// The session has another activity.
     case activityChanged(SessionActivity)
-    /// Capacity or lock changed.
+    /// Capacity, lock or rights changed.
     case optionsChanged(Session.Options)
     /// The participation is over; nothing follows.
     case invalidated(GroupSessionError)
@@ -61,7 +61,33 @@ public struct SessionUpdate: Sendable {
 }
 
 extension Session {
-    /// What the room's log decides about a session's joins and life.
+    /// Who may do a thing in a session.
+    public enum Right: Hashable, Sendable {
+        /// Every participant.
+        case everyone
+        /// The process that started the session, while it runs.
+        case initiator
+        /// The participant that leads.
+        case lead
+
+        init(_ right: SessionRight) {
+            switch right {
+            case .everyone: self = .everyone
+            case .initiator: self = .initiator
+            case .lead: self = .lead
+            }
+        }
+
+        var inner: SessionRight {
+            switch self {
+            case .everyone: .everyone
+            case .initiator: .initiator
+            case .lead: .lead
+            }
+        }
+    }
+
+    /// What the room's log decides about a session's joins, rights and life.
     public struct Options: Hashable, Sendable {
         /// The most participants, 1 to 64; 33 is oneself and SharePlay's 32 others.
         public var capacity: Int
@@ -69,6 +95,14 @@ extension Session {
         public var isLocked: Bool
         /// Whether the session ends when its initiator's participant is gone; fixed at the start.
         public var endsWhenInitiatorLeaves: Bool
+        /// Who may end the session for all.
+        public var mayEnd = Right.everyone
+        /// Who may replace the activity, and the session by another one in its slot.
+        public var mayReplace = Right.everyone
+        /// Who may kick and ban.
+        public var mayKick = Right.lead
+        /// Who may set the capacity, lock and unlock.
+        public var mayLock = Right.lead
 
         /// Options with the defaults of SharePlay.
         public init(
@@ -87,10 +121,22 @@ extension Session {
                 isLocked: options.isLocked,
                 endsWhenInitiatorLeaves: lifetime == .endsWhenInitiatorLeaves
             )
+            mayEnd = Right(options.mayEnd)
+            mayReplace = Right(options.mayReplace)
+            mayKick = Right(options.mayKick)
+            mayLock = Right(options.mayLock)
         }
 
         var inner: SessionOptions {
-            SessionOptions(capacity: UInt8(clamping: capacity), isLocked: isLocked)
+            var options = SessionOptions(
+                capacity: UInt8(clamping: capacity),
+                isLocked: isLocked
+            )
+            options.mayEnd = mayEnd.inner
+            options.mayReplace = mayReplace.inner
+            options.mayKick = mayKick.inner
+            options.mayLock = mayLock.inner
+            return options
         }
     }
 
@@ -123,28 +169,28 @@ extension Session {
 
     /// Sets the most participants, 1 to 64; who is in stays in.
     ///
-    /// Throws `refused` unless this node leads.
+    /// Throws `refused` unless ``Options/mayLock`` lets this node.
     public func setCapacity(_ capacity: Int) async throws(HuddleError) {
         try await node.set({ $0.capacity = UInt8(clamping: capacity) }, of: id)
     }
 
     /// Lets nobody else join.
     ///
-    /// Throws `refused` unless this node's participant leads.
+    /// Throws `refused` unless ``Options/mayLock`` lets this node.
     public func lock() async throws(HuddleError) {
         try await node.set({ $0.isLocked = true }, of: id)
     }
 
     /// Lets others join again.
     ///
-    /// Throws `refused` unless this node's participant leads.
+    /// Throws `refused` unless ``Options/mayLock`` lets this node.
     public func unlock() async throws(HuddleError) {
         try await node.set({ $0.isLocked = false }, of: id)
     }
 
     /// Takes a participant out, which may join again; `note` of at most 256 bytes tells it why.
     ///
-    /// Throws `refused` unless this node's participant leads.
+    /// Throws `refused` unless ``Options/mayKick`` lets this node.
     public func kick(
         _ participant: ParticipantID,
         note: String = ""
@@ -154,7 +200,7 @@ extension Session {
 
     /// Takes a participant out and keeps its node from joining again, for the life of the session.
     ///
-    /// Throws `refused` unless this node's participant leads.
+    /// Throws `refused` unless ``Options/mayKick`` lets this node.
     public func ban(
         _ participant: ParticipantID,
         note: String = ""

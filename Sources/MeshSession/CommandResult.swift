@@ -63,6 +63,8 @@ package enum CommandRefusal: Error, Hashable, Sendable {
     case notExpired
     /// Only the lead may; `holder` has it.
     case notLead(holder: ParticipantID?)
+    /// Only the process that started the session may.
+    case notInitiator
     /// Only the leader of the view may.
     case notLeader
     /// The session has no lead to give or take.
@@ -180,6 +182,7 @@ extension CommandRefusal {
         case .wrongKind: code(19)
         case .outOfRange: code(20)
         case .noSuchConflict: code(21)
+        case .notInitiator: code(22)
         }
     }
 
@@ -213,6 +216,7 @@ extension CommandRefusal {
         case 19: self = .wrongKind
         case 20: self = .outOfRange
         case 21: self = .noSuchConflict
+        case 22: self = .notInitiator
         case let code: throw .unknownType(code, at: start)
         }
     }

@@ -2,13 +2,14 @@
 // everywhere; `text` and `blob` are a varint length and bytes; `participant` is 16 bytes.
 //
 //   0x01 setProfile     text name
-//   0x10 startSession   activity · lifetime u8 · leadMode u8 · options 3 · text slot · expected 16
+//   0x10 startSession   activity · lifetime u8 · leadMode u8 · options 4 · text slot · expected 16
 //   0x11 setActivity    activity: text identifier · blob payload · blob metadata
 //   0x12 endSession     isExpiry u8
 //   0x13 join           nonce u64
 //   0x14 leave, 0x19 takeLead   empty
 //   0x15 expire         participant
-//   0x16 setOptions     options: capacity u8 · isLocked u8 · control u8
+//   0x16 setOptions     options: capacity u8 · isLocked u8 · control u8 · rights u8: two bits
+//                       each of mayEnd, mayReplace, mayKick, mayLock from the lowest on
 //   0x17 remove         participant · isBan u8 · text note
 //   0x18 giveLead       participant
 //   0x1A setLeadMode    leadMode u8
@@ -200,6 +201,10 @@ extension ByteWriter {
         write(options.capacity)
         write(flag: options.isLocked)
         write(options.control.rawValue)
+        write(
+            options.mayEnd.rawValue | options.mayReplace.rawValue << 2
+                | options.mayKick.rawValue << 4 | options.mayLock.rawValue << 6
+        )
     }
 
     mutating func write(_ expectation: Expectation) {
@@ -251,11 +256,22 @@ extension ByteReader {
 
     @_lifetime(self: copy self)
     mutating func readOptions() throws(WireError) -> SessionOptions {
-        SessionOptions(
+        var options = SessionOptions(
             capacity: try read(),
             isLocked: try readFlag(),
             control: try readCase()
         )
+        let start = offset
+        let rights: UInt8 = try read()
+        let parts = stride(from: 0, to: 8, by: 2).compactMap { shift in
+            SessionRight(rawValue: rights >> UInt8(shift) & 3)
+        }
+        guard parts.count == 4 else { throw .invalid(at: start) }
+        options.mayEnd = parts[0]
+        options.mayReplace = parts[1]
+        options.mayKick = parts[2]
+        options.mayLock = parts[3]
+        return options
     }
 
     @_lifetime(self: copy self)

@@ -25,7 +25,7 @@ package enum RoomCommand: Hashable, Sendable {
     case leave
     /// 0x15: the leader removes a participant that was away longer than the grace.
     case expire(ParticipantID)
-    /// 0x16: capacity, lock and control.
+    /// 0x16: capacity, lock, control and rights.
     case setOptions(SessionOptions)
     /// 0x17: removes a participant; a ban also keeps its node from joining again.
     case remove(ParticipantID, isBan: Bool, note: String)
@@ -162,6 +162,16 @@ package enum SessionControl: UInt8, CaseIterable, Sendable {
     case leadOnly = 1
 }
 
+/// Who may do a thing in a session (`40-groupactivities.md` §9.6).
+package enum SessionRight: UInt8, CaseIterable, Sendable {
+    /// Every participant; to end or replace, every member of the room.
+    case everyone = 0
+    /// The process that started the session.
+    case initiator = 1
+    /// The lead, or who answers for a session without one.
+    case lead = 2
+}
+
 /// What the log decides about a session's joins and rights.
 package struct SessionOptions: Hashable, Sendable {
     /// The most participants, 1 to 64; 33 is oneself and SharePlay's 32 others.
@@ -170,6 +180,14 @@ package struct SessionOptions: Hashable, Sendable {
     package var isLocked: Bool
     /// Who may change things.
     package var control: SessionControl
+    /// Who may end the session for all, unless ``control`` leaves it to the lead.
+    package var mayEnd: SessionRight = .everyone
+    /// Who may replace the session or its activity, unless ``control`` leaves it to the lead.
+    package var mayReplace: SessionRight = .everyone
+    /// Who may remove participants and ban nodes.
+    package var mayKick: SessionRight = .lead
+    /// Who may set capacity and lock.
+    package var mayLock: SessionRight = .lead
 
     package init(capacity: UInt8 = 33, isLocked: Bool = false, control: SessionControl = .everyone)
     {

@@ -53,20 +53,24 @@ extension RoomState {
             remove(caller.id, fromSessionAt: index, .left)
             return .done
         case .setActivity(let activity):
-            try requireControl(caller, sessionAt: index)
+            try require(sessions[index].options.replacing, of: origin, sessionAt: index)
             let growth = activity.byteCount - sessions[index].activity.byteCount
             try requireRoom(forBytes: growth)
             sessions[index].activity = activity
             events.append(.activityChanged(record.session, activity))
             return .done
         case .setOptions(let options):
-            try requireSteward(caller, sessionAt: index)
-            guard sessions[index].options != options else { return .done }
+            let old = sessions[index].options
+            let isGate = options.capacity != old.capacity || options.isLocked != old.isLocked
+            let isRight = !options.hasSameRights(as: old)
+            if isRight { try requireSteward(caller, sessionAt: index) }
+            if isGate || !isRight { try require(old.mayLock, of: origin, sessionAt: index) }
+            guard old != options else { return .done }
             sessions[index].options = options
             events.append(.optionsChanged(record.session, options))
             return .done
         case .remove(let target, let isBan, let note):
-            try requireSteward(caller, sessionAt: index)
+            try require(sessions[index].options.mayKick, of: origin, sessionAt: index)
             try remove(target, isBan: isBan, note: note, by: caller.id, sessionAt: index)
             return .done
         case .giveLead(let target):
@@ -108,7 +112,7 @@ extension RoomState {
             {
                 return .merged(running.id)
             }
-            try requireControl(of: origin, sessionAt: holder)
+            try require(running.options.replacing, of: origin, sessionAt: holder)
         }
         guard sessions.count - (holder == nil ? 0 : 1) < Limits.sessions else {
             throw .full(.sessions, limit: Limits.sessions)
@@ -141,7 +145,7 @@ extension RoomState {
             guard origin.tag == leader else { throw .notLeader }
             guard !session.wasJoined else { throw .notExpired }
         } else {
-            try requireControl(of: origin, sessionAt: index)
+            try require(session.options.ending, of: origin, sessionAt: index)
         }
         end(
             sessionAt: index,
@@ -149,16 +153,22 @@ extension RoomState {
         )
     }
 
-    /// Throws unless a process, in the session or not, may end it.
-    private func requireControl(
+    /// Throws unless a process, in the session or not, has a right of it.
+    private func require(
+        _ right: SessionRight,
         of origin: ProcessID,
         sessionAt index: Int
     ) throws(CommandRefusal) {
         let session = sessions[index]
-        guard session.options.control == .leadOnly else { return }
-        let isHolder = session.participant(of: origin).map { $0.id == session.steward }
-        guard isHolder ?? (session.steward == nil && session.initiator == origin) else {
-            throw .notLead(holder: session.steward)
+        switch right {
+        case .everyone: return
+        case .initiator:
+            guard session.initiator == origin else { throw .notInitiator }
+        case .lead:
+            let isHolder = session.participant(of: origin).map { $0.id == session.steward }
+            guard isHolder ?? (session.steward == nil && session.initiator == origin) else {
+                throw .notLead(holder: session.steward)
+            }
         }
     }
 
@@ -265,5 +275,18 @@ extension RoomState {
         guard growth <= 0 || byteCount + growth <= SessionLimits.stateBytes else {
             throw .full(.state, limit: SessionLimits.stateBytes)
         }
+    }
+}
+
+extension SessionOptions {
+    /// Who may end the session, by right and by control.
+    fileprivate var ending: SessionRight { control == .leadOnly ? .lead : mayEnd }
+
+    /// Who may replace the session or its activity, by right and by control.
+    fileprivate var replacing: SessionRight { control == .leadOnly ? .lead : mayReplace }
+
+    fileprivate func hasSameRights(as other: SessionOptions) -> Bool {
+        control == other.control && mayEnd == other.mayEnd && mayReplace == other.mayReplace
+            && mayKick == other.mayKick && mayLock == other.mayLock
     }
 }

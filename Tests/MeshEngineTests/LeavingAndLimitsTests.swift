@@ -91,6 +91,49 @@ struct LeavingAndLimitsTests {
         #expect(world.nodes.allSatisfy { $0.engine.room?.session(session) == nil })
     }
 
+    @Test("three race for two places, 100 times: never three anywhere — 40-groupactivities G22")
+    func capacityRaces() throws {
+        let world = try room(3)
+        let options = SessionOptions(capacity: 2)
+        for race in UInt64(0)..<100 {
+            var secrets = SeededSecrets(seed: 9000 + race)
+            let session: SessionID = secrets.identifier()
+            let (start, join, end) = (200_000 + race, 300_000 + race, 400_000 + race)
+            let blueprint = SessionBlueprint(
+                activity: Activity(identifier: "duel"),
+                options: options
+            )
+            world.command(
+                0,
+                .submit(start, .startSession(blueprint), session: session, level: .majority)
+            )
+            try #require(world.run { world.result(0, start) != nil })
+            for node in [race, race + 1, race + 2].map({ Int($0 % 3) }) {
+                world.command(
+                    node,
+                    .submit(join, .join(nonce: race), session: session, level: .majority)
+                )
+            }
+            try #require(world.run { (0..<3).allSatisfy { world.result($0, join) != nil } })
+            let results = (0..<3).compactMap { world.result($0, join) }
+            let refused = CommandResult.refused(.full(.participants, limit: 2))
+            #expect(results.count { $0 == refused } == 1)
+            world.command(
+                Int(race % 3),
+                .submit(end, .endSession(isExpiry: false), session: session, level: .majority)
+            )
+            try #require(
+                world.run { world.nodes.allSatisfy { $0.engine.room?.session(session) == nil } }
+            )
+            for node in 0..<3 {
+                let joins = world.count(node) { event in
+                    if case .room(.participantJoined(session, _)) = event { true } else { false }
+                }
+                #expect(joins == 2, "node \(node), race \(race)")
+            }
+        }
+    }
+
     @Test("a channel whose reader is full holds up no other channel to its node")
     func ownBacklog() throws {
         let world = try room(2)

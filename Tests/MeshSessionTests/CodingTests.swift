@@ -7,6 +7,13 @@ import Testing
     static let position = Position(epoch: Epoch(counter: 3, proposer: 9), index: 44)
     static let participant = ParticipantID(Array(1...16)) ?? .zero
 
+    static let rights: SessionOptions = {
+        var options = SessionOptions()
+        (options.mayEnd, options.mayReplace) = (.initiator, .lead)
+        (options.mayKick, options.mayLock) = (.everyone, .initiator)
+        return options
+    }()
+
     static let commands: [RoomCommand] = [
         .setProfile(name: "Åsa 🎬"),
         .startSession(
@@ -24,7 +31,7 @@ import Testing
         ),
         .endSession(isExpiry: false), .endSession(isExpiry: true),
         .join(nonce: 0x0102_0304_0506_0708), .leave,
-        .expire(participant), .setOptions(SessionOptions(capacity: 64)),
+        .expire(participant), .setOptions(SessionOptions(capacity: 64)), .setOptions(rights),
         .remove(participant, isBan: true, note: "bye"), .giveLead(to: participant), .takeLead,
         .setLeadMode(.none), .put(key: "k", value: []),
         .compareAndSet(key: "k", expected: .absent, value: [1]),
@@ -47,6 +54,7 @@ import Testing
         .refused(.notLead(holder: nil)), .refused(.notLeader), .refused(.noLead),
         .refused(.versionMismatch(current: position)), .refused(.versionMismatch(current: nil)),
         .refused(.wrongKind), .refused(.outOfRange), .refused(.noSuchConflict),
+        .refused(.notInitiator),
         .merged(Bench.other),
     ]
 
