@@ -231,6 +231,32 @@ struct ActivityTests {
         await #expect(throws: HuddleError.self) { try await pair.anna.activate("play") }
     }
 
+    @Test("a participant cut off from a majority is away, and back when they meet")
+    func suspended() async throws {
+        let stage = try Stage()
+        defer { stage.remove() }
+        let nodes = [
+            try await stage.start("anna"), try await stage.start("ben"),
+            try await stage.start("cleo"),
+        ]
+        let hall = try await nodes[0].createRoom(named: "hall", policy: .majority)
+        _ = try await nodes[1].join(hall)
+        let room = try await nodes[2].join(hall)
+        let (mine, _) = try await nodes[0].activate("play")
+        try await mine.join()
+        let yours = try await room.nextActivity().session
+        let participant = try await yours.join()
+        var heard = await Heard(yours)
+        #expect(await heard.next() == .joined(participant))
+        await nodes[2].cut([.port(nodes[0].port), .port(nodes[1].port)])
+        for node in nodes.dropLast() { await node.cut([.port(nodes[2].port)]) }
+        #expect(await heard.next() == .away)
+        for node in nodes { await node.heal() }
+        #expect(await heard.next() == .back)
+        #expect(await yours.localParticipant?.id == participant.id)
+        for node in nodes { await node.stop() }
+    }
+
     @Test("every reason has words") func words() {
         let reasons: [GroupSessionError] = [
             .left, .ended(by: nil), .replaced(by: "sing"), .removed(by: nil, note: "too loud"),

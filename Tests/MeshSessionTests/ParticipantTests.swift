@@ -117,6 +117,19 @@ import Testing
         #expect(bench.events().last == .sessionEnded(Bench.session, .initiatorLeft))
     }
 
+    @Test("a session bound to an initiator that crashed ends after the grace, not before")
+    func initiatorCrashed() {
+        var bench = Bench.joined(
+            SessionBlueprint(activity: .chess, lifetime: .endsWhenInitiatorLeaves)
+        )
+        let id = bench.id(Bench.a)
+        bench.install([Bench.b, Bench.c], leader: Bench.b)
+        #expect(bench.current != nil)
+        bench.apply(.expire(id), by: Bench.b)
+        #expect(bench.current == nil)
+        #expect(bench.events().last == .sessionEnded(Bench.session, .initiatorLeft))
+    }
+
     @Test("a session nobody joined is expired by the leader alone") func unjoined() {
         var bench = Bench()
         bench.apply(.startSession(SessionBlueprint(activity: .chess)), by: Bench.b)
