@@ -40,6 +40,7 @@ let package = Package(
     products: [
         .library(name: "Huddle", targets: ["Huddle"]),
         .library(name: "Combine", targets: ["Combine"]),
+        .library(name: "GroupActivities", targets: ["GroupActivities"]),
         .library(name: "CoreTransferable", targets: ["CoreTransferable"]),
         .executable(name: "huddle", targets: ["HuddleCommand"]),
     ],
@@ -95,6 +96,10 @@ let package = Package(
         // Apple's names; nothing above imports them.
         layer("Combine"),
         layer("CoreTransferable"),
+        layer(
+            "GroupActivities",
+            ["Huddle", "Combine", "CoreTransferable", "MessageCoding", "MeshWire"]
+        ),
 
         // Tests.
         .target(
@@ -135,6 +140,13 @@ let package = Package(
             ]
         ),
         tests("CommandTests", ["HuddleCommand", "Huddle", "MeshWire"]),
+        // A SharePlay program as others write them, which the tests run as processes of their own.
+        .executableTarget(
+            name: "SharePlayPeer",
+            dependencies: ["GroupActivities", "Huddle", "MeshFaults"],
+            path: "Tests/SharePlayPeer"
+        ),
+        tests("GroupActivitiesTests", ["GroupActivities", "SharePlayPeer"]),
         tests("CombineTests", ["Combine"]),
         tests("CoreTransferableTests", ["CoreTransferable"]),
         // A client as most are: in Swift 5 language mode, without our settings.

@@ -166,6 +166,8 @@ extension JoinError: CustomStringConvertible {
 public enum MessengerError: Error, Hashable, Sendable {
     /// The message is larger than its lane takes; nothing was sent.
     case tooLarge(size: Int, limit: Int)
+    /// The message could not be encoded: what is wrong, and where in it; nothing was sent.
+    case encoding(String, path: String)
     /// The channel's name is too long or empty.
     case badChannel(limit: Int)
     /// This node is no participant of the session any more.
@@ -184,6 +186,7 @@ extension MessengerError: CustomStringConvertible {
         switch self {
         case .tooLarge(let size, let limit):
             "the message has \(size) bytes, the limit is \(limit)"
+        case .encoding(let what, let path): "the message cannot be encoded at '\(path)': \(what)"
         case .badChannel(let limit):
             "a channel's name has at most \(limit) bytes of UTF-8"
         case .sessionInvalidated: "this node is no participant of the session"

@@ -1,7 +1,7 @@
 import MeshCrypto
 import MeshEngine
 import MeshSession
-package import MeshWire
+import MeshWire
 
 // The activity's slot, and this node's part in each session, as the application hears of it.
 
@@ -120,7 +120,7 @@ extension Node {
     // MARK: Identifiers before the join
 
     func localParticipantID(of session: SessionID) -> ParticipantID? {
-        if let participant = localParticipant(of: session) { return participant.id }
+        if let participant = localParticipant(of: session) { return participant.participantID }
         return engine.room?.participantID(
             session: session,
             process: engine.process,
@@ -215,7 +215,7 @@ extension Node {
     /// A participant is there; if it is this node's, the participation begins.
     func came(_ participant: MeshSession.Participant, into session: SessionID) {
         guard participant.process == engine.process,
-            standings[session]?.local?.id != participant.id
+            standings[session]?.local?.participantID != participant.id
         else { return }
         let local = self.participant(participant)
         standings[session]?.local = local

@@ -91,7 +91,7 @@ extension Node {
             tell(.sessionEnded(session))
         case .participantJoined(let session, let who):
             came(who, into: session)
-            hubs[session]?.deliver(.joined(participant(who)))
+            hubs[session]?.deliver(ParticipantChange.joined(participant(who)))
         case .participantAway(let session, let who):
             hubs[session]?.deliver(.away(participant(who)))
         case .participantBack(let session, let who), .participantReturned(let session, let who):

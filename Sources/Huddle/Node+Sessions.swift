@@ -110,7 +110,7 @@ extension Node {
     /// A participant in the words of the public interface.
     func participant(_ participant: MeshSession.Participant) -> Huddle.Participant {
         Participant(
-            id: participant.id,
+            participantID: participant.id,
             node: participant.process.nodeID,
             name: engine.room?.member(participant.process)?.name ?? "",
             number: Int(participant.number),
@@ -126,6 +126,20 @@ extension Node {
     // MARK: Messages
 
     func send(_ message: OutboundMessage, confirm: Confirmation) async throws(MessengerError) {
+        let isConfirmed = confirm == .delivered && message.lane == .reliable
+        let request = try await accept(message, isConfirmed: isConfirmed)
+        guard isConfirmed else { return }
+        // Without a report the wait was cancelled; the message goes its way.
+        try await outcome(of: request)?.check(deadline: message.expires)
+    }
+
+    /// Hands a message to its lane and waits until that has taken it.
+    ///
+    /// With `isConfirmed` somebody asks for its ``outcome(of:)`` next.
+    func accept(
+        _ message: OutboundMessage,
+        isConfirmed: Bool
+    ) async throws(MessengerError) -> RequestID {
         guard message.channel.utf8.count <= SessionChannelName.nameLimit else {
             throw .badChannel(limit: SessionChannelName.nameLimit)
         }
@@ -133,25 +147,28 @@ extension Node {
         guard !isStopped, localParticipant(of: message.session) != nil else {
             throw .sessionInvalidated
         }
-        let isConfirmed = confirm == .delivered && message.lane == .reliable
         waiting[request] = .announced
         if isConfirmed { outcomes[request] = .announced }
         handle(.send(request, message))
         switch await answer(to: request) {
         case .sendOutcome(_, let report)?:
-            outcomes[request] = nil
-            // Nobody promised that a fast message arrives.
-            guard message.lane == .reliable else { return try report.checkSize() }
-            return try report.check(deadline: message.expires)
-        case .accepted?: break
+            // It was over before it was accepted, well or not; who asks for the outcome finds it.
+            guard isConfirmed else {
+                // Nobody promised that a fast message arrives.
+                guard message.lane == .reliable else {
+                    try report.checkSize()
+                    return request
+                }
+                try report.check(deadline: message.expires)
+                return request
+            }
+            return request
+        case .accepted?: return request
         default:
             outcomes[request] = nil
             if !isStopped { handle(.cancelSend(request)) }
             throw .cancelled
         }
-        guard isConfirmed else { return }
-        // Without a report the wait was cancelled; the message goes its way.
-        try await outcome(of: request)?.check(deadline: message.expires)
     }
 
     // MARK: Values

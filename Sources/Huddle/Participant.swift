@@ -1,11 +1,14 @@
+public import FoundationEssentials
 public import MeshWire
 
 /// One node's membership in one session, new at each join.
 ///
-/// Equal, hashed and ordered by ``id`` (`40-groupactivities.md` §4.1).
+/// Equal, hashed and ordered by ``participantID`` (`40-groupactivities.md` §4.1).
 public struct Participant: Identifiable, Sendable {
     /// The same on every node.
-    public let id: ParticipantID
+    public var id: UUID { participantID.uuid }
+    /// The identifier as messages and errors name it.
+    public let participantID: ParticipantID
     /// The node behind it.
     public let node: NodeID
     /// The name that the node shows; empty if it shows none.
@@ -15,8 +18,14 @@ public struct Participant: Identifiable, Sendable {
     /// Whether its node is in the view; if not, it is away and has the grace to come back.
     public let isPresent: Bool
 
-    package init(id: ParticipantID, node: NodeID, name: String, number: Int, isPresent: Bool) {
-        self.id = id
+    package init(
+        participantID: ParticipantID,
+        node: NodeID,
+        name: String,
+        number: Int,
+        isPresent: Bool
+    ) {
+        self.participantID = participantID
         self.node = node
         self.name = name
         self.number = number
@@ -26,20 +35,24 @@ public struct Participant: Identifiable, Sendable {
 
 extension Participant: Hashable, Comparable {
     /// Whether both are the same membership.
-    public static func == (left: Participant, right: Participant) -> Bool { left.id == right.id }
+    public static func == (left: Participant, right: Participant) -> Bool {
+        left.participantID == right.participantID
+    }
 
     /// Orders by identifier.
-    public static func < (left: Participant, right: Participant) -> Bool { left.id < right.id }
+    public static func < (left: Participant, right: Participant) -> Bool {
+        left.participantID < right.participantID
+    }
 
     /// Feeds the identifier to `hasher`.
-    public func hash(into hasher: inout Hasher) { hasher.combine(id) }
+    public func hash(into hasher: inout Hasher) { hasher.combine(participantID) }
 }
 
 extension Participant: CustomStringConvertible {
     /// The name if there is one, else the first 8 hex digits of the identifier.
     public var description: String {
         guard name.isEmpty else { return name }
-        return id.bytes.prefix(4).map { byte in
+        return participantID.bytes.prefix(4).map { byte in
             String(UInt16(byte) | 0x100, radix: 16).dropFirst()
         }.joined()
     }

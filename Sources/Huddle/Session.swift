@@ -122,6 +122,19 @@ public final class Session: Identifiable, Sendable {
         try await node.send(message, confirm: .accepted)
     }
 
+    /// Hands a reliable message to its lane, and returns when the windows have room for it.
+    ///
+    /// What becomes of it is the ``SentMessage``'s to tell; two calls one after the other keep their order.
+    package func beginSend(
+        _ payload: [UInt8],
+        on channel: String,
+        to recipients: MessageRecipients
+    ) async throws(MessengerError) -> SentMessage {
+        var message = outbound(payload, channel, recipients)
+        message.acknowledgeAtOnce = true
+        return SentMessage(request: try await node.accept(message, isConfirmed: true), node: node)
+    }
+
     /// The messages of a channel from now on; the first reader also gets those that came before.
     ///
     /// Each call is a reader of its own. Of the reliable lane it gets every message; if it is 4 MiB
@@ -144,5 +157,16 @@ public final class Session: Identifiable, Sendable {
         var message = OutboundMessage(session: id, channel: channel, payload: payload)
         if case .only(let chosen) = recipients { message.recipients = .only(chosen.sorted()) }
         return message
+    }
+}
+
+/// A reliable message on its way.
+package struct SentMessage: Sendable {
+    let request: RequestID
+    let node: Node
+
+    /// Waits until every recipient has it; throws what went wrong, naming who did not get it.
+    package func outcome() async throws(MessengerError) {
+        try await node.outcome(of: request)?.check(deadline: nil)
     }
 }

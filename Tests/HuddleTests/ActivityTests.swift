@@ -92,7 +92,7 @@ struct ActivityTests {
         var early = await Heard(update.session)
         let reserved = try #require(await update.session.localParticipantID)
         let participant = try await update.session.join()
-        #expect(participant.id == reserved)
+        #expect(participant.participantID == reserved)
         #expect(await early.next() == .joined(participant))
         var late = await Heard(update.session)
         #expect(await late.next() == .joined(participant))
@@ -195,7 +195,10 @@ struct ActivityTests {
         let lead = try #require(await mine.localParticipant)
         var heard = await Heard(yours)
         _ = await heard.next()
-        try await mine.kick(try #require(await yours.localParticipant).id, note: "too loud")
+        try await mine.kick(
+            try #require(await yours.localParticipant).participantID,
+            note: "too loud"
+        )
         #expect(await heard.next() == .invalidated(.removed(by: lead, note: "too loud")))
 
         try await mine.setCapacity(1)
@@ -207,7 +210,7 @@ struct ActivityTests {
         let again = try await yours.join()
         await #expect(throws: HuddleError.self, "only the lead may") { try await yours.lock() }
         await mine.waitForParticipants(2)
-        try await mine.ban(again.id)
+        try await mine.ban(again.participantID)
         await mine.waitForParticipants(1)
         #expect(await refusal(of: yours) == .joinRefused(.banned))
         await pair.stop()

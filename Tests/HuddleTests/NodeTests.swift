@@ -113,7 +113,7 @@ struct NodeTests {
         #expect(point.payload == [1, 2, 3])
         #expect(await started.participants.map(\.name).sorted() == ["anna", "ben"])
         #expect(await session.lead?.node == anna.id)
-        try await started.giveLead(to: own.id)
+        try await started.giveLead(to: own.participantID)
         #expect(await started.lead?.id == own.id)
 
         try await room.leave()
@@ -497,7 +497,9 @@ struct NodeTests {
                 .bytes([1]), .bytes([2]),
             ]
         )
-        let authors = await hall.shared.participants.filter { conflict.authors.contains($0.id) }
+        let authors = await hall.shared.participants.filter {
+            conflict.authors.contains($0.participantID)
+        }
         #expect(Set(authors.map(\.node)) == [anna.id, ben.id])
         for room in rooms {
             let values = room.shared.values

@@ -37,6 +37,7 @@ enum Layers {
             "MeshPlayback", "MessageCoding", "MeshWire",
         ],
         "Combine": [],
+        "GroupActivities": ["Huddle", "Combine", "CoreTransferable", "MessageCoding", "MeshWire"],
         "CoreTransferable": [],
     ]
 
@@ -48,6 +49,7 @@ enum Layers {
         "Huddle": ["FoundationEssentials", "Synchronization"],
         "HuddleCommand": ["Foundation", "FoundationEssentials", "Glibc", "Synchronization"],
         "Combine": ["Dispatch", "Foundation", "Synchronization"],
+        "GroupActivities": ["Foundation", "Observation", "Synchronization"],
         "CoreTransferable": ["Foundation"],
     ]
 
@@ -84,6 +86,7 @@ enum Layers {
     static let fronts: [String] = [
         "Sources/Huddle/",
         "Sources/Combine/",
+        "Sources/GroupActivities/",
         "Sources/CoreTransferable/",
         "Sources/MeshFaults/",
         "Sources/MeshSimulator/",

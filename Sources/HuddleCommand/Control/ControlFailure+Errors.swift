@@ -18,6 +18,7 @@ extension ControlFailure {
             case .tooLarge: "tooLarge"
             case .badChannel: "badChannel"
             case .sessionInvalidated: "notJoined"
+            case .encoding: "encoding"
             case .notDelivered: "notDelivered"
             case .deadlineExceeded: "deadlineExceeded"
             case .cancelled: "cancelled"

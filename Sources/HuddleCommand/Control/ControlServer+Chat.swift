@@ -95,8 +95,8 @@ extension ControlServer {
             .array(participants.map { .string(shown($0.name, $0.node)) })
         }
         return [
-            JSON.Member("delivered", names(others.filter { !missed.contains($0.id) })),
-            JSON.Member("missed", names(others.filter { missed.contains($0.id) })),
+            JSON.Member("delivered", names(others.filter { !missed.contains($0.participantID) })),
+            JSON.Member("missed", names(others.filter { missed.contains($0.participantID) })),
         ]
     }
 
@@ -132,7 +132,7 @@ extension ControlServer {
 
     private func hear(_ messages: MailboxSequence<Message>) async {
         for await message in messages {
-            let from = await chat.session?.participants.first { $0.id == message.from }
+            let from = await chat.session?.participants.first { $0.participantID == message.from }
             let name = from.map { shown($0.name, $0.node) } ?? "somebody"
             let line = chatLine(
                 name,

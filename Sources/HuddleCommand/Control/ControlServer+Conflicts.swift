@@ -113,7 +113,7 @@ extension ControlServer {
     private func describe(_ side: Conflict.Side, _ session: SessionID) async -> JSON {
         let participants = await Session(id: session, node: node).participants
         let author = side.author.map { author -> JSON in
-            if let found = participants.first(where: { $0.id == author }) {
+            if let found = participants.first(where: { $0.participantID == author }) {
                 return .string(shown(found.name, found.node))
             }
             // It is gone: its identifier is what is left of it.

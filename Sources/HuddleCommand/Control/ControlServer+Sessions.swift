@@ -218,7 +218,10 @@ extension ControlServer {
         let own = await session.localParticipant
         return [
             JSON.Member("session", .string(hexadecimal(session.id.bytes))),
-            JSON.Member("participant", own.map { .string(hexadecimal($0.id.bytes)) } ?? .null),
+            JSON.Member(
+                "participant",
+                own.map { .string(hexadecimal($0.participantID.bytes)) } ?? .null
+            ),
         ]
     }
 }

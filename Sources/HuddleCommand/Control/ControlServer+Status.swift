@@ -87,7 +87,7 @@ extension ControlServer {
         for session in await room.sessions {
             let participants = await session.participants.map { participant -> JSON in
                 [
-                    "id": .string(hexadecimal(participant.id.bytes)),
+                    "id": .string(hexadecimal(participant.participantID.bytes)),
                     "name": .string(shown(participant.name, participant.node)),
                     "number": .count(participant.number),
                     "isPresent": .bool(participant.isPresent),

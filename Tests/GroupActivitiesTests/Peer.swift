@@ -1,0 +1,175 @@
+import Foundation
+import Synchronization
+import Testing
+
+/// One process of the small SharePlay program, as a test drives it.
+final class Peer: Sendable {
+    private struct State {
+        var lines: [String] = []
+        var partial = Data()
+        var read = 0
+        var isClosed = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    let name: String
+    private let process: Process
+    private let input: FileHandle
+    private let state = Mutex(State())
+
+    init(_ name: String, in folder: String, _ arguments: [String]) throws {
+        self.name = name
+        process = Process()
+        process.executableURL = Self.products.appendingPathComponent("SharePlayPeer")
+        process.arguments = ["\(folder)/\(name)"] + arguments
+        let (stdin, stdout) = (Pipe(), Pipe())
+        process.standardInput = stdin
+        process.standardOutput = stdout
+        input = stdin.fileHandleForWriting
+        stdout.fileHandleForReading.readabilityHandler = { [weak self] handle in
+            self?.take(handle.availableData)
+        }
+        try process.run()
+    }
+
+    /// Where the tests' own products stand.
+    private static let products = URL(fileURLWithPath: CommandLine.arguments[0])
+        .deletingLastPathComponent()
+
+    private func take(_ data: Data) {
+        if data.isEmpty { return wake { $0.isClosed = true } }
+        wake { state in
+            state.partial.append(data)
+            while let end = state.partial.firstIndex(of: 10) {
+                let line = state.partial[state.partial.startIndex..<end]
+                state.lines.append(String(decoding: line, as: UTF8.self))
+                state.partial.removeSubrange(state.partial.startIndex...end)
+            }
+        }
+    }
+
+    /// Changes the state, and wakes who waits for a line.
+    private func wake(_ change: (inout State) -> Void) {
+        let waiting = state.withLock { state in
+            change(&state)
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    func tell(_ line: String) {
+        input.write(Data((line + "\n").utf8))
+    }
+
+    /// All lines so far.
+    var lines: [String] { state.withLock { $0.lines } }
+
+    /// Waits for a line that begins so, behind those that were waited for before; answers its rest.
+    @discardableResult
+    func expect(
+        _ beginning: String,
+        within seconds: Double = 20,
+        _ location: SourceLocation = #_sourceLocation
+    ) async throws -> String {
+        let end = DispatchTime.now() + seconds
+        DispatchQueue.global().asyncAfter(deadline: end) { [weak self] in self?.wake { _ in } }
+        var found: String?
+        var isOver = false
+        while found == nil, !isOver {
+            isOver = DispatchTime.now() >= end
+            await withCheckedContinuation { continuation in
+                let isDone = state.withLock { state in
+                    let rest = state.lines[state.read...]
+                    if let place = rest.firstIndex(where: { $0.hasPrefix(beginning) }) {
+                        state.read = place + 1
+                        found = String(state.lines[place].dropFirst(beginning.count))
+                        return true
+                    }
+                    isOver = isOver || state.isClosed
+                    if isOver { return true }
+                    state.waiting.append(continuation)
+                    return false
+                }
+                if isDone { continuation.resume() }
+            }
+        }
+        if let found { return found.trimmingCharacters(in: .whitespaces) }
+        let said = lines.suffix(12).joined(separator: "\n  ")
+        Issue.record(
+            "\(name) did not say '\(beginning)' within \(seconds) s; it said\n  \(said)",
+            sourceLocation: location
+        )
+        throw Silence(what: beginning)
+    }
+
+    /// The rest of the last line that begins so, or of the next one.
+    @discardableResult
+    func hears(_ beginning: String) async throws -> String {
+        if let line = lines.last(where: { $0.hasPrefix(beginning) }) {
+            return String(line.dropFirst(beginning.count))
+        }
+        return try await expect(beginning)
+    }
+
+    struct Silence: Error { let what: String }
+
+    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+    func kill9() {
+        signal(SIGKILL)
+        process.waitUntilExit()
+    }
+
+    func stop() {
+        guard process.isRunning else { return }
+        signal(SIGCONT)
+        signal(SIGKILL)
+        process.waitUntilExit()
+    }
+}
+
+/// Some peers in one room, each a process of its own; ended by ``end()``.
+final class Party: Sendable {
+    let folder: String
+    let peers: [Peer]
+
+    /// Starts `names`, the first of which makes the room.
+    init(_ names: [String], fault: String? = nil) async throws {
+        var template = Array("/tmp/huddle-party-XXXXXX".utf8CString)
+        _ = try #require(mkdtemp(&template))
+        let folder = String(
+            decoding: template.dropLast().map(UInt8.init(bitPattern:)),
+            as: UTF8.self
+        )
+        self.folder = folder
+        let extra = fault.map { [$0] } ?? []
+        let host = try Peer(names[0], in: folder, ["host", "-"] + extra)
+        var peers = [host]
+        try await host.expect("ready")
+        for name in names.dropFirst() {
+            host.tell("invite")
+            let link = try await host.expect("link ")
+            let guest = try Peer(name, in: folder, ["guest", link] + extra)
+            try await guest.expect("ready")
+            peers.append(guest)
+        }
+        self.peers = peers
+    }
+
+    func end() {
+        for peer in peers { peer.stop() }
+        try? FileManager.default.removeItem(atPath: folder)
+    }
+}
+
+/// Runs `body` with peers of these names in one room.
+func withParty(
+    _ names: [String],
+    fault: String? = nil,
+    _ body: ([Peer]) async throws -> Void
+) async throws {
+    let party = try await Party(names, fault: fault)
+    defer { party.end() }
+    try await body(party.peers)
+}

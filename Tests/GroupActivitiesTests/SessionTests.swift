@@ -1,0 +1,139 @@
+import Foundation
+import Testing
+
+/// Sessions between real processes (`40-groupactivities.md` §14).
+@Suite(.serialized)
+struct SessionTests {
+    @Test("G3: activated by one, the session comes to all, with equal ids and participants")
+    func activation() async throws {
+        try await withParty(["ada", "bob", "cyd"]) { peers in
+            for peer in peers { #expect(peer.lines.contains("eligible true")) }
+            peers[0].tell("activate sketch")
+            var ids: Set<String> = []
+            for peer in peers {
+                let words = try await peer.expect("session ").split(separator: " ")
+                ids.insert(String(words[0]))
+                #expect(words[1] == "sketch")
+                #expect(words[2] == (peer.name == "ada" ? "local" : "remote"))
+                try await peer.expect("state waiting")
+                peer.tell("join")
+                try await peer.expect("state joined")
+            }
+            #expect(ids.count == 1)
+            var sets: Set<String> = []
+            for peer in peers { sets.insert(try await peer.hears("participants 3 ")) }
+            #expect(sets.count == 1)
+        }
+    }
+}
+
+extension SessionTests {
+    /// All in one session, joined; answers with each peer's participant identifier.
+    private func gather(_ peers: [Peer], _ title: String = "sketch") async throws -> [String] {
+        peers[0].tell("activate \(title)")
+        var ids: [String] = []
+        for peer in peers {
+            let words = try await peer.expect("session ").split(separator: " ")
+            ids.append(String(words[3]))
+            peer.tell("join")
+            try await peer.expect("state joined")
+        }
+        for peer in peers {
+            try await peer.hears("participants \(peers.count) ")
+        }
+        return ids
+    }
+
+    @Test(
+        "G5, G9, G6: messages sent at once arrive in order; only whom they are for; nobody its own"
+    )
+    func messages() async throws {
+        try await withParty(["ada", "bob", "cyd"]) { peers in
+            let ids = try await gather(peers)
+            for peer in peers { peer.tell("listen") }
+            peers[0].tell("note 1 hello")
+            try await peers[1].expect("note 1 hello from \(ids[0])")
+            try await peers[2].expect("note 1 hello from \(ids[0])")
+            try await peers[0].expect("sent 1")
+            peers[0].tell("note 2 secret only \(ids[2])")
+            try await peers[2].expect("note 2 secret")
+            peers[0].tell("note 3 nobody only")
+            try await peers[0].expect("sent 3")
+            peers[0].tell("note 4 self only \(ids[0])")
+            try await peers[0].expect("sent 4")
+            peers[1].tell("string tea")
+            try await peers[0].expect("string tea")
+            peers[1].tell("post 10 x")
+            try await peers[1].expect("posted")
+            for number in 1...10 { try await peers[0].expect("note \(number) x") }
+            #expect(!peers[1].lines.contains { $0.hasPrefix("note 2") })
+            #expect(!peers[0].lines.contains { $0.hasPrefix("note 1 hello") })
+        }
+    }
+
+    @Test("G8: 262,144 bytes arrive in both modes, one more is refused and harms nothing")
+    func sizes() async throws {
+        try await withParty(["ada", "bob"]) { peers in
+            _ = try await gather(peers)
+            for peer in peers { peer.tell("listen") }
+            peers[0].tell("data 262144")
+            try await peers[1].expect("data 262144")
+            peers[0].tell("data 262145")
+            try await peers[0].expect("error the message has 262145 bytes, the limit is 262144")
+            peers[0].tell("fastdata 262144")
+            try await peers[0].expect("sent 262144")
+            peers[0].tell("note 5 still")
+            try await peers[1].expect("note 5 still")
+        }
+    }
+
+    @Test("G13: leave, rejoin and end")
+    func leaving() async throws {
+        try await withParty(["ada", "bob"]) { peers in
+            _ = try await gather(peers)
+            for peer in peers { peer.tell("listen") }
+            peers[1].tell("leave")
+            try await peers[1].expect("participants 0")
+            try await peers[1].expect("state invalidated this node left")
+            try await peers[1].expect("notes end")
+            try await peers[0].expect("participants 1 ")
+            peers[0].tell("note 1 alone")
+            try await peers[0].expect("sent 1")
+            peers[0].tell("end")
+            try await peers[0].expect("state invalidated")
+            peers[0].tell("end")
+            peers[0].tell("activate again")
+            try await peers[1].expect("session ")
+            try await peers[0].expect("session ")
+        }
+    }
+
+    @Test("a new activity replaces the one that runs; the title follows for all")
+    func replacement() async throws {
+        try await withParty(["ada", "bob"]) { peers in
+            _ = try await gather(peers)
+            peers[0].tell("title second")
+            try await peers[0].expect("activity second")
+            try await peers[1].expect("activity second")
+            peers[1].tell("activate third")
+            for peer in peers {
+                try await peer.expect("state invalidated 'test.canvas' took the session's place")
+                let words = try await peer.expect("session ").split(separator: " ")
+                #expect(words[1] == "third")
+            }
+        }
+    }
+
+    @Test("G12: a peer killed leaves the set; a message to it alone names it")
+    func crash() async throws {
+        try await withParty(["ada", "bob", "cyd"]) { peers in
+            let ids = try await gather(peers)
+            peers[2].kill9()
+            peers[0].tell("note 1 all")
+            try await peers[0].expect("sent 1", within: 60)
+            try await peers[0].expect("participants 2 ", within: 60)
+            peers[0].tell("note 2 dead only \(ids[2])")
+            try await peers[0].expect("error not delivered to 1 participant(s): ")
+        }
+    }
+}
