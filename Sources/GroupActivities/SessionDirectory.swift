@@ -9,6 +9,9 @@ protocol SessionOffering: AnyObject, Sendable {
 
 /// Reads the sessions of a conversation's node, whichever that is.
 enum SessionReading {
+    /// Sessions that are over and still known for that.
+    static let remembered = 1024
+
     static func begin(_ conversation: Conversation, for directory: any SessionOffering) {
         Task { [weak directory] in
             var reading: Task<Void, Never>?
@@ -31,8 +34,8 @@ enum SessionReading {
 final class SessionDirectory<ActivityType: GroupActivity>: SessionOffering {
     private struct State {
         var running: [UUID: UncheckedBox<GroupSession<ActivityType>>] = [:]
-        /// Left by this process: not offered again by itself.
-        var left: Set<UUID> = []
+        /// Over for this process, the newest last: not offered again by itself.
+        var left: [UUID] = []
         var subscribers: [Mailbox<UncheckedBox<GroupSession<ActivityType>>>] = []
         var isReading = false
     }
@@ -58,7 +61,8 @@ final class SessionDirectory<ActivityType: GroupActivity>: SessionOffering {
     /// A session runs: if it is of this kind and new, it gets its object.
     func offer(_ update: SessionUpdate, of node: Node) async {
         let id = update.session.id.uuid
-        guard update.activity.identifier == ActivityType.activityIdentifier,
+        guard update.slot == Node.activitySlot,
+            update.activity.identifier == ActivityType.activityIdentifier,
             state.withLock({ $0.running[id] == nil && !$0.left.contains(id) }),
             let local = await node.localParticipantToBe(of: update.session.id),
             let activity = try? ActivityPayload.decode(ActivityType.self, update.activity.payload)
@@ -78,7 +82,8 @@ final class SessionDirectory<ActivityType: GroupActivity>: SessionOffering {
     func forget(_ id: UUID) {
         state.withLock { state in
             state.running[id] = nil
-            state.left.insert(id)
+            state.left.append(id)
+            if state.left.count > SessionReading.remembered { state.left.removeFirst() }
         }
     }
 

@@ -15,7 +15,7 @@ struct SessionStanding {
 
 extension Node {
     /// The slot that SharePlay's API uses: one activity at a time (`40-groupactivities.md` D3).
-    static let activitySlot = "activity"
+    package static let activitySlot = "activity"
     /// Ends of sessions that are remembered for those who ask late.
     private static let rememberedEnds = 64
 
