@@ -86,7 +86,8 @@ let package = Package(
         .executableTarget(
             name: "HuddleCommand",
             dependencies: [
-                "Huddle", "MeshSimulator", "MeshEngine", "MeshFaults", "MeshNet", "MeshStore",
+                "Huddle", "GroupActivities", "MeshSimulator", "MeshEngine", "MeshFaults", "MeshNet",
+                "MeshStore",
                 "MeshTransport", "MeshConsensus", "MeshSession", "MeshCrypto", "MessageCoding",
                 "MeshWire",
             ],

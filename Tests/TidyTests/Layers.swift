@@ -32,7 +32,7 @@ enum Layers {
             "MeshWire",
         ],
         "HuddleCommand": [
-            "Huddle", "MeshSimulator", "MeshEngine", "MeshNet", "MeshStore", "MeshFaults",
+            "Huddle", "GroupActivities", "MeshSimulator", "MeshEngine", "MeshNet", "MeshStore", "MeshFaults",
             "MeshCrypto", "MeshTransport", "MeshConsensus", "MeshSession", "MeshContent",
             "MeshPlayback", "MessageCoding", "MeshWire",
         ],

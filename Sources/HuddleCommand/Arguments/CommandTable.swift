@@ -222,7 +222,7 @@ let commandTable: [CommandSpecification] = [
     CommandSpecification(
         name: "bench",
         operands: BenchCommand.verbs.joined(separator: "|"),
-        summary: "measure failover of real processes, or the message codec",
+        summary: "measure failover of processes, the message codec, or activities",
         discussion: [
             "failover: starts nodes on loopback, each a process with a home of its own, kills the leader "
                 + "with SIGKILL, times the next write that a survivor accepts, starts the dead node again, "
@@ -230,6 +230,7 @@ let commandTable: [CommandSpecification] = [
             "The distance of Kolmogorov and Smirnov is 0 if processes and simulator agree, 1 if they "
                 + "have nothing in common.",
             "coding: times the message codec beside JSON on the same values; best of several rounds.",
+            "activities: times GroupActivities between two nodes on loopback, beside the lanes below it.",
         ],
         examples: ["huddle bench failover --nodes 3,5 --trials 100", "huddle bench coding --json"],
         operandCount: 1...1,

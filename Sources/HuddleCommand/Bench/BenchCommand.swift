@@ -3,7 +3,7 @@ import Huddle
 /// `huddle bench`: what this machine does, beside what else could be expected of it.
 enum BenchCommand {
     /// What can be measured.
-    static let verbs = ["failover", "coding"]
+    static let verbs = ["failover", "coding", "activities"]
 
     @MainActor
     static func run(_ invocation: Invocation) async throws(Failure) -> Int32 {
@@ -12,6 +12,7 @@ enum BenchCommand {
         }
         return switch verb {
         case "coding": try CodingBench(invocation).run()
+        case "activities": try await ActivitiesBench(invocation).run()
         default: try FailoverBench(invocation).run()
         }
     }
