@@ -42,7 +42,8 @@ extension ConsensusCore {
         let own = PrimaryConfiguration(
             epoch: view.epoch,
             tags: view.tags,
-            isCommitted: isViewCommitted
+            isCommitted: isViewCommitted,
+            isForced: view.forced
         )
         return isViewCommitted ? [own] : (view.required + [own]).united()
     }

@@ -22,6 +22,7 @@ extension ConsensusCore {
         // Once a person has overruled the weights, the room's later views say so too.
         let isOverruled =
             attempt.force == .primary || view?.primary == true && view?.forced == true
+            || required.contains(where: \.isForced)
         var parents = Set(strangers)
         if let view { parents.insert(view.epoch) }
         if let handed = attempt.branch { parents.insert(handed.branch.epoch) }

@@ -35,8 +35,7 @@ extension ConsensusCore {
             attempt.reason == .merge || promises[$0]?.isForced == false
         }
         func isEnough(_ tags: [UInt64]) -> Bool {
-            let required = tags.flatMap { promises[$0]?.required ?? [] }
-                .united(promisedBy: tags)
+            let required = required(of: attempt, by: tags)
             return required.count < ConsensusLimits.requiredConfigurations
                 && required.areOutweighed(by: tags)
         }
@@ -51,12 +50,22 @@ extension ConsensusCore {
     func required(of attempt: Attempt) -> [PrimaryConfiguration] {
         // A person's word stands above what was required before.
         guard attempt.force != .primary else { return [] }
-        var required = attempt.promises.values.flatMap(\.required)
-            .united(promisedBy: attempt.promises.tags)
+        var required = required(of: attempt, by: attempt.promises.tags)
         let excess = required.count - (ConsensusLimits.requiredConfigurations - 1)
         // The committed one stands first and stays.
         if excess > 0 { required.removeSubrange(1...excess) }
         return required
+    }
+
+    /// What some of the promisers require together.
+    ///
+    /// A line that a quorum made stays one: a branch that it takes in may rest on a person's word, which
+    /// overrules nothing here.
+    private func required(of attempt: Attempt, by tags: [UInt64]) -> [PrimaryConfiguration] {
+        let isSound = attempt.reason == .merge && view?.primary == true && view?.forced == false
+        return tags.flatMap { attempt.promises[$0]?.required ?? [] }
+            .filter { !isSound || !$0.isForced }
+            .united(promisedBy: tags)
     }
 
     /// The processes of the required configurations that are none of `members`.
@@ -202,8 +211,12 @@ extension ConsensusCore {
     /// What a beacon of a view without me means where there is but one line; answers whether it did.
     mutating func follow(_ beacon: Message.Beacon, of process: ProcessID) -> Bool {
         if beacon.isPrimary {
-            // A later view of the line; two that a person forced may be two lines.
-            guard beacon.epoch > view?.epoch ?? .zero, view?.forced != true else { return false }
+            if view?.forced == true {
+                // What rests on a person's word is another line, and is merged into that of a quorum.
+                if role == .suspended { goOnSoon() }
+                return role == .suspended
+            }
+            guard beacon.epoch > view?.epoch ?? .zero else { return false }
             rejoin(via: process)
         } else if view != nil {
             goOnSoon()

@@ -2,7 +2,8 @@ package import MeshWire
 
 // A view, little-endian: epoch 16 · start epoch and index 24 · startHash 32 · flags u8 (1 primary,
 // 2 forced) · members: count, then process 48, ability u8, joined 24 each · departed: count,
-// processes · parents: count, epochs · required: count, then epoch 16, committed u8, tags each.
+// processes · parents: count, epochs · required: count, then epoch 16, flags u8 (1 committed,
+// 2 forced), tags each.
 // A process: NodeID 32 · incarnation u64 · tag u64.
 
 extension ByteWriter {
@@ -23,7 +24,7 @@ extension ByteWriter {
     /// Appends a configuration.
     package mutating func write(_ configuration: PrimaryConfiguration) {
         write(configuration.epoch)
-        write(UInt8(configuration.isCommitted ? 1 : 0))
+        write(UInt8((configuration.isCommitted ? 1 : 0) | (configuration.isForced ? 2 : 0)))
         writeCount(configuration.tags.count)
         for tag in configuration.tags { write(tag) }
     }
@@ -125,10 +126,15 @@ extension ByteReader {
         for _ in 0..<count {
             let epoch = try readEpoch()
             let start = offset
-            let flag: UInt8 = try read()
-            guard flag <= 1 else { throw .reserved(at: start) }
+            let flags: UInt8 = try read()
+            guard flags & ~3 == 0 else { throw .reserved(at: start) }
             configurations.append(
-                PrimaryConfiguration(epoch: epoch, tags: try readTags(), isCommitted: flag == 1)
+                PrimaryConfiguration(
+                    epoch: epoch,
+                    tags: try readTags(),
+                    isCommitted: flags & 1 != 0,
+                    isForced: flags & 2 != 0
+                )
             )
         }
         return configurations

@@ -33,12 +33,15 @@ package struct PrimaryConfiguration: Hashable, Sendable {
     package var tags: [UInt64]
     /// Whether the view is known to have committed.
     package var isCommitted: Bool
+    /// Whether the view was primary by a person's word; what outweighs it rests on that word too.
+    package var isForced: Bool
 
     /// The membership `tags`, in rank order, of the view `epoch`.
-    package init(epoch: Epoch, tags: [UInt64], isCommitted: Bool) {
+    package init(epoch: Epoch, tags: [UInt64], isCommitted: Bool, isForced: Bool = false) {
         self.epoch = epoch
         self.tags = tags
         self.isCommitted = isCommitted
+        self.isForced = isForced
     }
 
     /// What a resumed room knows of its past, that there was one; nobody outweighs it.

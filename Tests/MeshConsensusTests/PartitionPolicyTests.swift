@@ -80,6 +80,29 @@ import Testing
         #expect(attempts.united(promisedBy: [1]) == [attempts[0], attempts[2], attempts[3]])
     }
 
+    @Test("a configuration is read as it was written; flags that nobody knows are refused")
+    func configurationBytes() throws {
+        let all = [(false, false), (true, false), (false, true), (true, true)].map {
+            PrimaryConfiguration(
+                epoch: Epoch(counter: 5, proposer: 6),
+                tags: [6, 7],
+                isCommitted: $0.0,
+                isForced: $0.1
+            )
+        }
+        var writer = ByteWriter(capacity: 256)
+        writer.writeCount(all.count)
+        for configuration in all { writer.write(configuration) }
+        var bytes = writer.bytes
+        var reader = ByteReader(bytes.raw)
+        #expect(try reader.readConfigurations() == all)
+        #expect(throws: Never.self) { try reader.finish() }
+        // The first one's flags stand behind the count and the epoch.
+        bytes[17] = 4
+        reader = ByteReader(bytes.raw)
+        #expect(throws: WireError.reserved(at: 17)) { try reader.readConfigurations() }
+    }
+
     @Test("a node back alone: available goes on, majority waits, a survivor waits so long")
     func resumed() {
         func room(_ policy: PartitionPolicy) -> Cluster {
