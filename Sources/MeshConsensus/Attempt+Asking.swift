@@ -34,9 +34,16 @@ extension ConsensusCore {
         }
     }
 
+    /// Whether I learn, and may be listed by a view that I promised and never installed.
+    ///
+    /// Whoever asks me then needs my weight; that view's leader is waited for as long as its INSTALL.
+    private var isListedLearner: Bool {
+        role == .joining && policy.isMajority && promised != .zero && now >= nextPatienceDue
+    }
+
     mutating func receivePrevote(_ wanted: Epoch, _ process: ProcessID) {
         guard wanted.proposer == process.tag else { return }
-        let yes = !hasLiveLeader && role != .joining
+        let yes = !hasLiveLeader && (role != .joining || isListedLearner)
         if yes, let turn = campaignAt {
             campaignAt = max(turn, now + .milliseconds(100))
         }

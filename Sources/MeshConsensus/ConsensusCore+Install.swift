@@ -159,6 +159,8 @@ extension ConsensusCore {
         } else if policy.isMajority, departure == nil, !next.departed.contains(me) {
             // Installed for its weight alone: back in by the front door.
             if let leader = next.leader { rejoin(via: leader) }
+            // It has answered for this log: a joiner too goes no way back from here.
+            become(.suspended)
         } else if role == .leader {
             // On the way out: the view is another's already.
             become(.member)
