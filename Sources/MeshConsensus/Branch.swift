@@ -93,6 +93,7 @@ extension ConsensusCore {
 
     /// The commands of my history at the positions that are asked for, in order.
     ///
+    /// One that requires the primary stands where it was confirmed, and superseded if nobody has.
     /// Beyond the bound the oldest are left out: the states tell what they did, not who did it.
     private func commands(
         where isWanted: (Position) -> Bool
@@ -114,14 +115,36 @@ extension ConsensusCore {
         for entry in log.entries.reversed() where isWanted(entry.position) {
             switch entry.body {
             case .command(let command):
+                if let outcome = outcome(of: command, at: entry.position) {
+                    add(.init(position: entry.position, command: command, outcome: outcome))
+                }
+            case .noop:
+                guard let command = entry.confirmed else { continue }
                 add(.init(position: entry.position, command: command, outcome: .applied))
             case .merge(let record):
                 isWhole = isWhole && record.isComplete
                 for command in record.commands.reversed() { add(command) }
-            case .view, .noop: break
+            case .view: break
             }
         }
+        // Those that wait are known beyond the log.
+        for waiting in replica.unconfirmed.reversed()
+        where waiting.position.index <= log.base.index {
+            add(
+                .init(position: waiting.position, command: waiting.command, outcome: .superseded)
+            )
+        }
         return (newestFirst.reversed(), isWhole)
+    }
+
+    /// What a command did where it stands; `nil` if its effect stands elsewhere.
+    private func outcome(of command: Command, at position: Position) -> MergeOutcome? {
+        guard command.requiresPrimary else { return .applied }
+        return switch replica.origins.answer(command.origin, command.sequence) {
+        case .unknown, .refused: .superseded
+        case .done(let outcome): outcome.position == position ? .applied : nil
+        case .expired: nil
+        }
     }
 
     /// What fits a message of 16 MiB besides states and results.
@@ -186,17 +209,27 @@ extension ConsensusCore {
         for former in branch.commands where !history.covers(former.position) {
             let command = former.command
             var theirs: [UInt8]?
-            if let record = branch.origins.first(where: { $0.origin == command.origin }) {
-                theirs = record.outcomes.last { $0.sequence == command.sequence }?.result
-            }
+            let record = branch.origins.first { $0.origin == command.origin }
+            let answer = record?.answer(command.sequence) ?? .unknown
+            if case .done(let outcome) = answer { theirs = outcome.result }
+            // What waited for a primary leader did nothing there that could differ.
+            let hadWaited =
+                command.requiresPrimary && former.outcome == .superseded
+                && (answer == .unknown || answer == .refused)
             var fate = former
             func compare(_ result: [UInt8]?) {
-                let isSame = ours.machine.isSameOutcome(of: command, theirs, result)
+                let isSame =
+                    hadWaited || ours.machine.isSameOutcome(of: command, theirs, result)
                 fate.outcome = isSame ? .duplicate : .conflict
             }
             switch ours.origins.answer(command.origin, command.sequence) {
             case .done(let outcome): compare(outcome.result)
             case .expired: compare(nil)
+            case .refused: if !hadWaited { fate.outcome = .conflict }
+            case .unknown where hadWaited:
+                // It waits here too, or nowhere any more.
+                guard ours.isUnconfirmed(command.origin, command.sequence) else { break }
+                fate.outcome = .duplicate
             case .unknown:
                 // What had no effect there has none here.
                 guard former.outcome == .applied || former.outcome == .joined else { break }

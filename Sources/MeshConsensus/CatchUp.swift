@@ -361,7 +361,7 @@ extension ConsensusCore {
             // The view has committed meanwhile and the snapshot holds it.
             discard(
                 after: self.log.base.index,
-                origins: restored.origins,
+                other: restored,
                 kept: [],
                 install: running.target?.install
             )
@@ -416,7 +416,7 @@ extension ConsensusCore {
         let isOnChain = log.holds(staged.log.base.index, staged.log.baseHash)
         discard(
             after: isOnChain ? fork : log.base.index,
-            origins: staged.replica?.origins,
+            other: staged.replica,
             kept: staged.log.entries,
             install: target.install
         )
@@ -440,59 +440,5 @@ extension ConsensusCore {
             log.append(entry, digest: digest)
         }
         take(target.install, from: running.source)
-    }
-
-    /// Reports what of my log is neither in the one I go over to nor merged into it; never silent.
-    mutating func discard(
-        after fork: UInt64,
-        origins: Origins?,
-        kept: [Entry],
-        install: Message.Install?
-    ) {
-        guard fork < log.head, role != .joining else { return }
-        var records = kept.compactMap { entry -> MergeRecord? in
-            if case .merge(let record) = entry.body { record } else { nil }
-        }
-        if let record = install?.mergeRecord { records.append(record) }
-        let known = Set(
-            kept.compactMap(\.command).map {
-                Leading.CommandKey(origin: $0.origin, sequence: $0.sequence)
-            }
-        )
-        var lost: [DiscardedEntry] = []
-        for index in (fork + 1)...log.head {
-            // With `.majority` what is not committed is nowhere yet: its origin sends it again.
-            guard index <= commit || !policy.isMajority,
-                let entry = log[index], let command = entry.command,
-                !records.contains(where: { $0.covers(entry.position) })
-            else { continue }
-            let discarded = DiscardedEntry(
-                position: entry.position,
-                command: command,
-                isCommitted: index <= commit
-            )
-            // A retry may have run on both branches: it is lost if it did something else there.
-            var mine: [UInt8]?
-            if case .done(let outcome) = replica.origins.answer(command.origin, command.sequence) {
-                mine = outcome.result
-            }
-            if known.contains(.init(origin: command.origin, sequence: command.sequence)) {
-                if disputed.count < ConsensusLimits.disputed {
-                    disputed.append(.init(entry: discarded, result: mine))
-                }
-                continue
-            }
-            switch origins?.answer(command.origin, command.sequence) ?? .unknown {
-            case .unknown: lost.append(discarded)
-            case .expired:
-                if !replica.machine.isSameOutcome(of: command, mine, nil) { lost.append(discarded) }
-            case .done(let theirs):
-                if !replica.machine.isSameOutcome(of: command, mine, theirs.result) {
-                    lost.append(discarded)
-                }
-            }
-        }
-        statistics.branchesLost += 1
-        if !lost.isEmpty { output.events.append(.branchDiscarded(lost)) }
     }
 }

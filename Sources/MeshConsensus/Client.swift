@@ -36,13 +36,24 @@ struct Client: Sendable {
         lastTicket += 1
         return Ticket(value: lastTicket)
     }
-
-    /// The lowest sequence without an answer: the leader keeps the order from here on.
-    var floor: UInt64 { pending.first?.command.sequence ?? lastSequence &+ 1 }
 }
 
 // The caller's side of commands and reads, and the leader's answers (`30-consensus.md` §8).
 extension ConsensusCore {
+    /// The lowest of my sequences that has no answer and no place in the history: the leader keeps the
+    /// order from here on.
+    ///
+    /// What waits to be confirmed holds up nothing: in a part that is not primary that may take long.
+    var clientFloor: UInt64 {
+        let open = client.pending.first {
+            !replica.isUnconfirmed($0.command.origin, $0.command.sequence)
+        }
+        return open?.command.sequence ?? client.lastSequence &+ 1
+    }
+
+    /// How many of my commands are looked at again at once, besides those that wait to be confirmed.
+    private var resendWindow: Int { 64 + replica.unconfirmed.count }
+
     mutating func submit(_ command: Command, now time: Instant) throws(SubmitError) -> Ticket {
         enter(time)
         if role == .suspended { throw suspension }
@@ -102,13 +113,16 @@ extension ConsensusCore {
         var next = Instant.distantFuture
         if isLeading {
             guard isAdmitting else { return .distantFuture }
-            for pending in client.pending.prefix(64) {
+            for pending in client.pending.prefix(resendWindow) {
                 let key = Leading.CommandKey(
                     origin: pending.command.origin,
                     sequence: pending.command.sequence
                 )
                 // What is in the log waits for its commit, not for time.
-                if leading?.sequenced[key] == nil { return lastAdvance + .milliseconds(5) }
+                if leading?.sequenced[key] == nil, !replica.isUnconfirmed(key.origin, key.sequence)
+                {
+                    return lastAdvance + .milliseconds(5)
+                }
             }
             for read in client.reads where read.ready == nil {
                 next = min(next, read.sentAt + .milliseconds(60) + .nanoseconds(1))
@@ -116,7 +130,7 @@ extension ConsensusCore {
             return next
         }
         guard let leader = view.leader, isActive || isViewCommitted else { return .distantFuture }
-        for pending in client.pending.prefix(64) where pending.answer == nil {
+        for pending in client.pending.prefix(resendWindow) where pending.answer == nil {
             next = min(next, pending.sentAt + pending.interval)
         }
         let patience = clientPatience(leader)
@@ -136,13 +150,18 @@ extension ConsensusCore {
         guard !client.isIdle, let view, isMember else { return }
         if isLeading {
             guard isAdmitting else { return }
-            for pending in client.pending.prefix(64) where pending.sentAt < now {
+            let floor = clientFloor
+            for pending in client.pending.prefix(resendWindow) where pending.sentAt < now {
                 let key = Leading.CommandKey(
                     origin: pending.command.origin,
                     sequence: pending.command.sequence
                 )
                 guard leading?.sequenced[key] == nil else { continue }
-                let status = sequence(pending.command, floor: client.floor, for: nil)
+                let status = sequence(
+                    pending.command,
+                    floor: min(floor, pending.command.sequence),
+                    for: nil
+                )
                 if let status { finish(pending.command.sequence, status) }
             }
             let due = client.reads.filter {
@@ -158,9 +177,9 @@ extension ConsensusCore {
             return
         }
         guard let leader = view.leader, isActive || isViewCommitted else { return }
-        let floor = client.floor
+        let floor = clientFloor
         let patience = clientPatience(leader)
-        for index in client.pending.indices.prefix(64) {
+        for index in client.pending.indices.prefix(resendWindow) {
             let pending = client.pending[index]
             guard now - pending.sentAt >= pending.interval, pending.answer == nil else { continue }
             client.pending[index].sentAt = now
@@ -168,7 +187,8 @@ extension ConsensusCore {
                 max(patience, pending.interval * 2),
                 .milliseconds(240)
             )
-            send(.propose(floor: floor, pending.command), to: leader)
+            let command = pending.command
+            send(.propose(floor: min(floor, command.sequence), command), to: leader)
         }
         for index in client.reads.indices
         where client.reads[index].ready == nil && now - client.reads[index].sentAt >= patience {
@@ -229,8 +249,7 @@ extension ConsensusCore {
         // Those that overtook it are next.
         var next = Leading.CommandKey(origin: command.origin, sequence: command.sequence)
         while next.sequence < .max, leading?.held.isEmpty == false,
-            leading?.sequenced[next] != nil
-                || replica.origins.answer(next.origin, next.sequence) != .unknown
+            leading?.sequenced[next] != nil || replica.knows(next.origin, next.sequence)
         {
             next.sequence += 1
             guard let held = leading?.held.removeValue(forKey: next) else { break }
@@ -253,8 +272,13 @@ extension ConsensusCore {
     ) -> Message.Reply.Status? {
         guard let view, let leader = leading, isLeading, isUsable else { return nil }
         let key = Leading.CommandKey(origin: command.origin, sequence: command.sequence)
+        if replica.isUnconfirmed(command.origin, command.sequence) {
+            if let process { wait(key, replica.applied.index, process, command.level) }
+            return nil
+        }
         switch replica.origins.answer(command.origin, command.sequence) {
         case .expired: return .expired
+        case .refused: return .notPrimary
         case .done(let outcome):
             if let process {
                 wait(key, outcome.position.index, process, command.level)
@@ -270,6 +294,9 @@ extension ConsensusCore {
         guard isAdmitting else { return nil }
         if command.level == .durable { return .noStore }
         if command.requiresPrimary, !isPrimary { return .notPrimary }
+        guard !command.requiresPrimary || unconfirmedCount < ConsensusLimits.unconfirmed else {
+            return .busy
+        }
         guard leader.sequenced.count < ConsensusLimits.uncommitted else { return .busy }
         // Each origin's commands keep their order: what stands between its oldest open one and this
         // must be here already.
@@ -277,9 +304,7 @@ extension ConsensusCore {
         else { return nil }
         for earlier in floor..<command.sequence {
             let earlierKey = Leading.CommandKey(origin: command.origin, sequence: earlier)
-            if leader.sequenced[earlierKey] == nil,
-                replica.origins.answer(command.origin, earlier) == .unknown
-            {
+            if leader.sequenced[earlierKey] == nil, !replica.knows(command.origin, earlier) {
                 if let process {
                     if leader.held.count < ConsensusLimits.uncommitted {
                         leading?.held[key] = .init(command: command, process: process)
@@ -300,7 +325,7 @@ extension ConsensusCore {
         log.append(Entry(position: position, body: .command(command)), digest: digest)
         log.markVerified(position.index)
         leading?.sequenced[key] = position.index
-        if command.level == .sequenced {
+        if command.level == .sequenced, !command.requiresPrimary {
             if let process {
                 reply(
                     command.sequence,
@@ -316,6 +341,17 @@ extension ConsensusCore {
         }
         updateCommit()
         return nil
+    }
+
+    /// How many commands wait to be confirmed, or will when what is in the log is applied.
+    private var unconfirmedCount: Int {
+        var count = replica.unconfirmed.count
+        var index = replica.applied.index + 1
+        while index <= log.head, let entry = log[index] {
+            if entry.command?.requiresPrimary == true { count += 1 }
+            index += 1
+        }
+        return count
     }
 
     private mutating func wait(
@@ -342,13 +378,22 @@ extension ConsensusCore {
             let all = heldByAll
             var left: [Leading.Waiter] = []
             for waiter in waiters {
-                guard waiter.index <= commit, waiter.level != .all || waiter.index <= all else {
+                guard waiter.index <= commit else {
+                    left.append(waiter)
+                    continue
+                }
+                guard !replica.isUnconfirmed(waiter.key.origin, waiter.key.sequence) else {
                     left.append(waiter)
                     continue
                 }
                 switch replica.origins.answer(waiter.key.origin, waiter.key.sequence) {
+                case .done(let outcome)
+                where waiter.level == .all && outcome.position.index > all:
+                    left.append(waiter)
                 case .done(let outcome):
                     reply(waiter.key.sequence, .done, outcome, to: waiter.process)
+                case .refused:
+                    reply(waiter.key.sequence, .notPrimary, nil, to: waiter.process)
                 case .expired, .unknown:
                     reply(waiter.key.sequence, .expired, nil, to: waiter.process)
                 }

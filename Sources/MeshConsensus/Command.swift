@@ -49,7 +49,11 @@ package struct Command: Hashable, Sendable {
     package var type: UInt16
     /// When the origin counts it as done.
     package var level: WriteLevel
-    /// Refused unless a committed primary view's leader sequences it.
+    /// Refused unless a committed primary view's leader sequences it; it takes effect, and is answered,
+    /// where a primary leader confirms it after its commit.
+    ///
+    /// What its origin asked later does not wait for that. In a part that is not primary any more it
+    /// waits for as long as that lasts; if that part loses a merge, it is refused `notPrimary`.
     package var requiresPrimary: Bool
     /// Who signed it.
     package var origin: Origin

@@ -222,7 +222,7 @@ extension ConsensusCore {
         if log.holds(install.previous.index, install.previousHash),
             install.previous.index >= replica.applied.index
         {
-            discard(after: install.previous.index, origins: nil, kept: [], install: install)
+            discard(after: install.previous.index, other: nil, kept: [], install: install)
             log.truncate(after: install.previous.index)
             return take(install, from: process)
         }

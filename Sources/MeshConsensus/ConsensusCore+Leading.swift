@@ -43,6 +43,8 @@ struct Leading: Sendable {
     var quorumFrom: UInt32 = 0
     /// Commands in the log that are not applied yet.
     var sequenced: [CommandKey: UInt64] = [:]
+    /// How many of my `noop` entries, each of which confirms a command, are not applied yet.
+    var confirming = 0
     /// Commands that overtook an earlier one of their origin, until that one comes.
     var held: [CommandKey: Held] = [:]
     var waiters: [Waiter] = []
@@ -104,6 +106,7 @@ extension ConsensusCore {
         }
         if let due = leading?.installResend, now >= due { resendInstall() }
         checkQuorum()
+        confirm()
         tickLearners()
         // On the way into another view: what happens to mine is no concern any more.
         guard attempt == nil, catchUp?.target == nil else { return }
@@ -470,6 +473,23 @@ extension ConsensusCore {
         }
         answerWaiters()
         if commit >= view.start.index { dismissLeavers() }
+        confirm()
+    }
+
+    /// Leading a committed primary view, writes a `noop` for each command that I have applied and that
+    /// waits for that word: my view's, or left by an earlier one (`30-consensus.md` §8).
+    ///
+    /// By then a quorum of the primary holds the command, so every later primary has it too.
+    private mutating func confirm() {
+        guard !replica.unconfirmed.isEmpty, isPrimary, isAdmitting, let view,
+            let under = leading?.confirming, under < replica.unconfirmed.count
+        else { return }
+        leading?.confirming = replica.unconfirmed.count
+        for _ in under..<replica.unconfirmed.count {
+            let position = Position(epoch: view.epoch, index: log.head + 1)
+            log.append(Entry(position: position, body: .noop), digest: digest)
+        }
+        updateCommit()
     }
 
     /// Moves `commit` and applies; never backwards.
@@ -512,7 +532,8 @@ extension ConsensusCore {
                 if checkpoints.count > ConsensusLimits.checkpoints { checkpoints.removeFirst() }
             }
             switch replica.apply(entry, verify: verify) {
-            case .none: settled(entry)
+            case .none:
+                if let command = entry.command { settled(command) }
             case .view(let view):
                 if view.departed.contains(me), departure == nil {
                     end(.left(.kicked))
@@ -521,16 +542,24 @@ extension ConsensusCore {
             case .merge(let record):
                 statistics.merges += 1
                 output.events.append(.merged(record.report(at: entry.position)))
+            case .unconfirmed(let command):
+                leading?.sequenced[.init(origin: command.origin, sequence: command.sequence)] = nil
             case .command(let command, let result):
                 statistics.applied += 1
+                if case .noop = entry.body { log.markConfirming(entry.position.index, command) }
                 output.events.append(
                     .applied(position: entry.position, command: command, result: result)
                 )
                 settle(command, result)
-                settled(entry)
-            case .badSignature:
+                settled(command)
+            case .badSignature(let command):
                 statistics.badSignatures += 1
-                settled(entry)
+                settled(command)
+            }
+            if case .noop = entry.body, entry.position.epoch == view?.epoch,
+                let confirming = leading?.confirming, confirming > 0
+            {
+                leading?.confirming = confirming - 1
             }
         }
         if replica.estranged != before { output.events.append(.estranged(replica.estranged)) }
@@ -539,9 +568,8 @@ extension ConsensusCore {
         compact()
     }
 
-    /// What follows for answers when an entry is applied.
-    private mutating func settled(_ entry: Entry) {
-        guard let command = entry.command else { return }
+    /// What follows for answers when a command is applied.
+    private mutating func settled(_ command: Command) {
         leading?.sequenced[.init(origin: command.origin, sequence: command.sequence)] = nil
         completeOwn(command)
     }

@@ -243,7 +243,7 @@ extension ConsensusCore {
 extension ConsensusCore {
     /// One line about the work under way.
     var diagnostics: String {
-        var parts = ["pending \(client.pending.count) from \(client.floor)"]
+        var parts = ["pending \(client.pending.count) from \(clientFloor)"]
         if !client.reads.isEmpty { parts.append("reads \(client.reads.count)") }
         if let leading {
             parts.append("leading: sequenced \(leading.sequenced.count) held \(leading.held.count)")

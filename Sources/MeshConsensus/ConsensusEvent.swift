@@ -62,7 +62,8 @@ package enum JoinRefusal: UInt8, Hashable, Sendable {
 package enum SubmitError: Error, Hashable, Sendable {
     /// This process is no member, or no longer one.
     case notJoined
-    /// The command demands the primary component and this is another one.
+    /// The command demands the primary component and this is another one, or the part that had ordered it
+    /// lost a merge before the primary confirmed it.
     case notPrimary
     /// `have` members are heard here and `need` must be: the room follows the majority alone.
     case suspended(have: Int, need: Int)

@@ -8,7 +8,8 @@ enum EntryBody: Hashable, Sendable {
     case command(Command)
     /// What became of a branch that the view before it took in; stands right behind its view entry.
     case merge(MergeRecord)
-    /// Nothing; holds a place.
+    /// In a primary view, the leader's word that the oldest unconfirmed command takes effect here;
+    /// nothing otherwise.
     case noop
 }
 
@@ -24,6 +25,8 @@ struct Entry: Hashable, Sendable {
     var hash: Digest = .zero
     /// Whether this process has verified the command's signature.
     var isVerified = false
+    /// The command that took effect here, if a `noop` confirmed one; set when it is applied.
+    var confirmed: Command?
 
     init(position: Position, body: EntryBody) {
         self.position = position
@@ -148,6 +151,11 @@ struct Log: Sendable {
     mutating func markVerified(_ index: UInt64) {
         guard index > base.index, index <= head else { return }
         entries[Int(index - base.index) - 1].isVerified = true
+    }
+
+    mutating func markConfirming(_ index: UInt64, _ command: Command) {
+        guard index > base.index, index <= head else { return }
+        entries[Int(index - base.index) - 1].confirmed = command
     }
 
     /// Whether the chain fits: the next index, and an epoch that does not fall.

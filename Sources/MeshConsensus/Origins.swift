@@ -9,6 +9,8 @@ struct Origins: Hashable, Sendable {
         var sequence: UInt64
         var position: Position
         var result: [UInt8]
+        /// It had no effect and never will: its branch lost before a primary leader confirmed it.
+        var isRefused = false
     }
 
     /// What is known of one origin.
@@ -29,15 +31,13 @@ struct Origins: Hashable, Sendable {
     enum Answer: Hashable, Sendable {
         case unknown
         case done(Outcome)
+        /// It required the primary and its branch lost; it has no effect.
+        case refused
         case expired
     }
 
     func answer(_ origin: Origin, _ sequence: UInt64) -> Answer {
-        guard let record = record(of: origin) else { return .unknown }
-        if let outcome = record.outcomes.last(where: { $0.sequence == sequence }) {
-            return .done(outcome)
-        }
-        return sequence <= record.acknowledgedUpTo ? .expired : .unknown
+        record(of: origin)?.answer(sequence) ?? .unknown
     }
 
     /// Notes an outcome and trims what the command says is answered.
@@ -143,6 +143,14 @@ extension Origins {
 }
 
 extension Origins.Record {
+    /// What is known of a command of this origin.
+    func answer(_ sequence: UInt64) -> Origins.Answer {
+        if let outcome = outcomes.last(where: { $0.sequence == sequence }) {
+            return outcome.isRefused ? .refused : .done(outcome)
+        }
+        return sequence <= acknowledgedUpTo ? .expired : .unknown
+    }
+
     func encode(into writer: inout ByteWriter) {
         writer.write(origin.nodeID)
         writer.write(origin.incarnation)
@@ -152,6 +160,7 @@ extension Origins.Record {
         for outcome in outcomes {
             writer.write(outcome.sequence)
             writer.write(outcome.position)
+            writer.write(UInt8(outcome.isRefused ? 1 : 0))
             writer.writeBlob(outcome.result)
         }
     }
@@ -164,10 +173,15 @@ extension Origins.Record {
             touched: try reader.readPosition()
         )
         for _ in 0..<(try reader.readCount(limit: ConsensusLimits.results)) {
+            let sequence: UInt64 = try reader.read()
+            let position = try reader.readPosition()
+            let flag: UInt8 = try reader.read()
+            guard flag <= 1 else { throw .reserved(at: start) }
             let outcome = Origins.Outcome(
-                sequence: try reader.read(),
-                position: try reader.readPosition(),
-                result: try reader.readBlob(limit: ConsensusLimits.resultBytes)
+                sequence: sequence,
+                position: position,
+                result: try reader.readBlob(limit: ConsensusLimits.resultBytes),
+                isRefused: flag == 1
             )
             if let last = outcomes.last, last.sequence >= outcome.sequence {
                 throw .invalid(at: start)

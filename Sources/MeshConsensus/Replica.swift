@@ -6,6 +6,8 @@ import MeshWire
 struct Replica: Sendable {
     var machine: any StateMachine
     var origins = Origins()
+    /// Commands that require the primary and wait for a primary leader's word, in log order.
+    var unconfirmed: [Unconfirmed] = []
     var view: View?
     /// The views of the history, oldest first; those of branches that were taken in among them.
     var lineage: [LineageView] = []
@@ -50,7 +52,7 @@ struct Replica: Sendable {
             if view?.primary == true, view?.forced != true { primaryEnd = entry.position }
         }
         switch entry.body {
-        case .noop: return .none
+        case .noop: return confirm(at: entry.position)
         case .merge(let record):
             merge(record, at: entry.position)
             return .merge(record)
@@ -58,23 +60,40 @@ struct Replica: Sendable {
             install(view, entry)
             return .view(view)
         case .command(let command):
-            // A command whose effect is known, or whose origin left, changes nothing.
-            guard origins.answer(command.origin, command.sequence) == .unknown,
+            // A command that is known, or whose origin left, changes nothing.
+            guard !knows(command.origin, command.sequence),
                 let member = view?.member(origin: command.origin),
                 !isBuried(member.process.tag)
             else { return .none }
-            let isGenuine = entry.isVerified || verify(command)
-            let result =
-                isGenuine
-                ? Array(
-                    machine.apply(command, at: entry.position).prefix(ConsensusLimits.resultBytes)
-                ) : []
-            origins.note(
-                .init(sequence: command.sequence, position: entry.position, result: result),
-                of: command
-            )
-            return isGenuine ? .command(command, result) : .badSignature(command)
+            guard entry.isVerified || verify(command) else {
+                origins.note(
+                    .init(sequence: command.sequence, position: entry.position, result: []),
+                    of: command
+                )
+                return .badSignature(command)
+            }
+            guard !command.requiresPrimary else {
+                let isKept = keepUnconfirmed(
+                    command,
+                    tag: member.process.tag,
+                    at: entry.position
+                )
+                return isKept ? .unconfirmed(command) : .none
+            }
+            return .command(command, perform(command, at: entry.position))
         }
+    }
+
+    /// The effect of a genuine command; answers with its result.
+    mutating func perform(_ command: Command, at position: Position) -> [UInt8] {
+        let result = Array(
+            machine.apply(command, at: position).prefix(ConsensusLimits.resultBytes)
+        )
+        origins.note(
+            .init(sequence: command.sequence, position: position, result: result),
+            of: command
+        )
+        return result
     }
 
     enum Effect: Sendable {
@@ -82,12 +101,15 @@ struct Replica: Sendable {
         case view(View)
         case merge(MergeRecord)
         case command(Command, [UInt8])
+        /// The command waits until a primary leader confirms it.
+        case unconfirmed(Command)
         case badSignature(Command)
     }
 
     private mutating func install(_ next: View, _ entry: Entry) {
         bury(next.departed.map(\.tag))
         for process in next.departed { origins.remove(Origin(process)) }
+        unconfirmed = unconfirmed.filter { !isBuried($0.tag) }
         let old = view
         let lost = (old?.members ?? []).map(\.process).filter {
             !next.contains($0) && !estranged.contains($0)
@@ -154,7 +176,9 @@ struct Replica: Sendable {
         let lost = record.estranged.filter { !estranged.contains($0) }
         estranged += lost
         settleEstranged()
+        let known = origins
         for theirs in record.origins { origins.merge(theirs) }
+        settleUnconfirmed(record, known: known, at: position)
         if let view { origins.trimAbsent(view) }
         machine.merge(record.patch, buried: record.buried, at: position)
     }
@@ -163,7 +187,7 @@ struct Replica: Sendable {
 /// The canonical bytes of a replica: what a snapshot carries and what two replicas compare.
 ///
 /// version u8 (1) · genesis 32 · applied 24 · hash 32 · primaryEnd 24 · view · lineage · tombstones ·
-/// estranged · origins · machine as a blob of u32 length.
+/// estranged · origins · unconfirmed · machine as a blob of u32 length.
 extension Replica {
     func snapshot(genesis: Digest) -> [UInt8] {
         var writer = ByteWriter(capacity: 4096)
@@ -181,6 +205,8 @@ extension Replica {
         writer.writeCount(estranged.count)
         for process in estranged { writer.write(process) }
         origins.encode(into: &writer)
+        writer.writeCount(unconfirmed.count)
+        for waiting in unconfirmed { waiting.encode(into: &writer) }
         let state = machine.snapshot()
         writer.write(UInt32(state.count))
         writer.write(state)
@@ -211,6 +237,9 @@ extension Replica {
         tombstones = try reader.readAscendingTags(limit: ConsensusLimits.tombstones)
         estranged = try reader.readProcesses(limit: ConsensusLimits.estranged)
         origins = try Origins(reading: &reader)
+        for _ in 0..<(try reader.readCount(limit: ConsensusLimits.unconfirmed)) {
+            unconfirmed.append(try Unconfirmed(reading: &reader))
+        }
         let length: UInt32 = try reader.read()
         guard length <= UInt32(ConsensusLimits.snapshotBytes) else {
             throw .overLimit(UInt64(length), at: reader.offset)

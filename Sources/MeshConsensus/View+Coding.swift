@@ -206,6 +206,8 @@ package enum ConsensusLimits {
     package static let checkpoints = 8
     /// Commands of this process that wait for an answer.
     package static let pending = 256
+    /// Committed commands that wait for a primary leader to confirm them.
+    package static let unconfirmed = 64
     /// Reads of this process that wait.
     package static let reads = 256
     /// Sequenced commands that the leader has not committed.
