@@ -29,6 +29,8 @@ final class MessageHub: Sendable {
         var early = EarlyMessages()
         var isFinished = false
         var pumps: [Task<Void, Never>] = []
+        /// Messages that were taken and not handed to the lane yet.
+        var pending = 0
         /// Sends that somebody waits for, oldest first, while the watch looks after them.
         var awaited: [Awaited] = []
         var isWatching = false
@@ -67,7 +69,10 @@ final class MessageHub: Sendable {
     func start() {
         let incoming = outbox.makeSequence()
         let sending = Task { [weak self] in
-            for await message in incoming { await self?.dispatch(message) }
+            for await message in incoming {
+                await self?.dispatch(message)
+                self?.endTurn()
+            }
         }
         let receiving = Task { [weak self, core, mode] in
             for await message in await core.session.messages(on: Self.channel, mode: mode) {
@@ -94,10 +99,28 @@ final class MessageHub: Sendable {
 
     /// Sends, and waits until every recipient has it.
     func send(_ bytes: [UInt8], to recipients: MessageRecipients) async throws(MessengerError) {
-        let failure = await withCheckedContinuation { continuation in
-            enqueue(bytes, to: recipients) { continuation.resume(returning: $0) }
+        let answer = Outcome()
+        if takeTurn() {
+            // Nobody is before it: it needs no queue.
+            await dispatch(Outbound(bytes: bytes, recipients: recipients, done: answer.give))
+            endTurn()
+        } else {
+            enqueue(bytes, to: recipients, done: answer.give)
         }
-        if let failure { throw failure }
+        if let failure = await answer.value { throw failure }
+    }
+
+    /// Whether nothing waits to be handed to the lane, so that the caller may do it itself.
+    private func takeTurn() -> Bool {
+        state.withLock { state in
+            guard state.pending == 0, core.isJoined else { return false }
+            state.pending += 1
+            return true
+        }
+    }
+
+    private func endTurn() {
+        state.withLock { $0.pending -= 1 }
     }
 
     /// Takes a message; `done` is called once, with what went wrong if anything.
@@ -108,6 +131,7 @@ final class MessageHub: Sendable {
     ) {
         let message = Outbound(bytes: bytes, recipients: recipients, done: done)
         guard core.reason == nil else { return done(.sessionInvalidated) }
+        state.withLock { $0.pending += 1 }
         if outbox.send(message) { return }
         Task {
             while core.reason == nil {
@@ -257,96 +281,8 @@ private struct Awaited: Sendable {
     let since: ContinuousClock.Instant
 }
 
-/// What is told once: the first word counts.
-private final class Answer: Sendable {
-    private let done: Mutex<(@Sendable (MessengerError?) -> Void)?>
-
-    init(_ done: @escaping @Sendable (MessengerError?) -> Void) {
-        self.done = Mutex(done)
-    }
-
-    var isGiven: Bool { done.withLock { $0 == nil } }
-
-    /// Whether this was the first word.
-    @discardableResult
-    func give(_ failure: MessengerError?) -> Bool {
-        let done = done.withLock { done in
-            defer { done = nil }
-            return done
-        }
-        done?(failure)
-        return done != nil
-    }
-}
-
 /// One iteration of one messenger's messages.
 private struct Subscriber: Sendable {
     let mailbox: Mailbox<MessageHub.Inbound>
     let space: Signal
-}
-
-/// Messages that nobody has asked for yet (`40-groupactivities.md` D13).
-private struct EarlyMessages {
-    private var kept: [MessageHub.Topic: [MessageHub.Inbound]] = [:]
-    private var byteCount = 0
-
-    private static let messagesOfTopic = 256
-    private static let bytesOfTopic = 1 << 20
-    private static let topics = 64
-    private static let bytes = 4 << 20
-
-    mutating func take(_ topic: MessageHub.Topic) -> [MessageHub.Inbound] {
-        let messages = kept.removeValue(forKey: topic) ?? []
-        byteCount -= messages.reduce(0) { $0 + $1.payload.count }
-        return messages
-    }
-
-    /// Keeps a message; the oldest of its topic go for it.
-    mutating func keep(_ message: MessageHub.Inbound, _ topic: MessageHub.Topic) {
-        guard kept[topic] != nil || kept.count < Self.topics else { return }
-        var messages = take(topic)
-        messages.append(message)
-        var count = messages.reduce(0) { $0 + $1.payload.count }
-        while messages.count > Self.messagesOfTopic
-            || messages.count > 1 && (count > Self.bytesOfTopic || byteCount + count > Self.bytes)
-        {
-            count -= messages.removeFirst().payload.count
-        }
-        guard byteCount + count <= Self.bytes else { return }
-        byteCount += count
-        kept[topic] = messages
-    }
-}
-
-/// Wakes those who wait; one raised while nobody waits wakes the next.
-final class Signal: Sendable {
-    private struct State {
-        var isRaised = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state = Mutex(State())
-
-    func raise() {
-        let waiting = state.withLock { state -> [CheckedContinuation<Void, Never>] in
-            state.isRaised = state.waiting.isEmpty
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for continuation in waiting { continuation.resume() }
-    }
-
-    func wait() async {
-        await withCheckedContinuation { continuation in
-            let isReady = state.withLock { state in
-                if state.isRaised {
-                    state.isRaised = false
-                    return true
-                }
-                state.waiting.append(continuation)
-                return false
-            }
-            if isReady { continuation.resume() }
-        }
-    }
 }

@@ -139,6 +139,9 @@ final class SessionCore: Sendable {
         for hub in hubs { hub.finish() }
     }
 
+    /// Whether this process takes part now.
+    var isJoined: Bool { state.withLock { $0.isJoined } }
+
     /// Why it is over, if it is.
     var reason: GroupSessionError? { state.withLock { $0.reason } }
 
