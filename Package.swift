@@ -147,7 +147,7 @@ let package = Package(
             dependencies: ["GroupActivities", "Huddle", "MeshFaults"],
             path: "Tests/SharePlayPeer"
         ),
-        tests("GroupActivitiesTests", ["GroupActivities", "SharePlayPeer"]),
+        tests("GroupActivitiesTests", ["GroupActivities", "SharePlayPeer", "HuddleCommand"]),
         tests("CombineTests", ["Combine"]),
         tests("CoreTransferableTests", ["CoreTransferable"]),
         // A client as most are: in Swift 5 language mode, without our settings.

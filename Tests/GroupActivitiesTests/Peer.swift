@@ -17,11 +17,23 @@ final class Peer: Sendable {
     private let input: FileHandle
     private let state = Mutex(State())
 
-    init(_ name: String, in folder: String, _ arguments: [String]) throws {
+    convenience init(_ name: String, in folder: String, _ arguments: [String]) throws {
+        try self.init(name, "SharePlayPeer", ["\(folder)/\(name)"] + arguments)
+    }
+
+    /// Any product of this package, such as `huddle`, with more in its environment.
+    init(
+        _ name: String,
+        _ program: String,
+        _ arguments: [String],
+        environment: [String: String] = [:]
+    ) throws {
         self.name = name
         process = Process()
-        process.executableURL = Self.products.appendingPathComponent("SharePlayPeer")
-        process.arguments = ["\(folder)/\(name)"] + arguments
+        process.executableURL = Self.products.appendingPathComponent(program)
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment
+            .merging(environment) { $1 }
         let (stdin, stdout) = (Pipe(), Pipe())
         process.standardInput = stdin
         process.standardOutput = stdout

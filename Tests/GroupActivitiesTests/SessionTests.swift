@@ -137,3 +137,36 @@ extension SessionTests {
         }
     }
 }
+
+extension SessionTests {
+    @Test("programs that know of no node meet in the room of this user's 'huddle up'")
+    func roomOfThisUser() async throws {
+        var template = Array("/tmp/huddle-user-XXXXXX".utf8CString)
+        _ = try #require(mkdtemp(&template))
+        let home = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        defer { try? FileManager.default.removeItem(atPath: home) }
+        let environment = [
+            "HOME": home, "XDG_RUNTIME_DIR": "\(home)/run", "XDG_DATA_HOME": "\(home)/data",
+            "XDG_STATE_HOME": "\(home)/state",
+        ]
+        try FileManager.default.createDirectory(
+            atPath: "\(home)/run",
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
+        let node = try Peer("node", "huddle", ["up", "--loopback"], environment: environment)
+        defer { node.stop() }
+        try await node.expect("✓")
+        let programs = try ["ada", "bob"].map {
+            try Peer($0, "SharePlayPeer", ["-", "local"], environment: environment)
+        }
+        defer { for program in programs { program.stop() } }
+        for program in programs { try await program.hears("eligible true") }
+        programs[0].tell("activate shared")
+        for program in programs {
+            try await program.expect("session ")
+            program.tell("join")
+        }
+        for program in programs { try await program.hears("participants 2 ") }
+    }
+}

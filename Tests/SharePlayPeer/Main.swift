@@ -177,6 +177,8 @@ struct Program {
     /// `SharePlayPeer FOLDER host` makes a room; `SharePlayPeer FOLDER guest LINK` enters it.
     @MainActor static func main() async throws {
         let arguments = CommandLine.arguments
+        // `SharePlayPeer FOLDER local`: as a program that knows of no node does, in the room of this user's.
+        if arguments[2] == "local" { return try await serve(nil) }
         var configuration = NodeConfiguration(
             name: URL(fileURLWithPath: arguments[1]).lastPathComponent,
             places: Places(below: arguments[1])
@@ -194,6 +196,11 @@ struct Program {
             room = try await node.join(Invitation(arguments[3]))
         }
         await Conversation.process.use(node)
+        try await serve(room)
+        await node.stop()
+    }
+
+    @MainActor private static func serve(_ room: Room?) async throws {
         let peer = Peer()
         say("ready")
         let (lines, feed) = AsyncStream.makeStream(of: String.self)
@@ -202,12 +209,11 @@ struct Program {
             feed.finish()
         }
         for await line in lines {
-            if line == "invite" {
+            if line == "invite", let room {
                 say("link \(try await room.invite().link)")
             } else {
                 await peer.obey(line)
             }
         }
-        await node.stop()
     }
 }

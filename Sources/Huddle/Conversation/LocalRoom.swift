@@ -1,4 +1,6 @@
 import FoundationEssentials
+import MeshCrypto
+import MeshWire
 
 /// The room of the node that `huddle up` runs for this user, and how another program enters it.
 ///
@@ -20,10 +22,14 @@ enum LocalRoom {
         let process = ProcessInfo.processInfo
         let folder = "\(places.runtime)/programs/\(process.processIdentifier)"
         do {
-            let configuration = NodeConfiguration(
+            var configuration = NodeConfiguration(
                 name: process.processName,
                 places: Places(below: folder)
             )
+            // A room that stays on this machine is entered the same way.
+            if InviteLink(link)?.addresses.allSatisfy(\.isLoopback) == true {
+                configuration.reach = .loopback
+            }
             let node = try await Node.start(configuration)
             _ = try await node.join(Invitation(link))
             return node
