@@ -102,6 +102,29 @@ import Testing
         #expect(violation == nil, "\(violation?.description ?? "")")
     }
 
+    @Test("whoever leaves at the heal takes its weight along, and a person's word helps the rest")
+    func leaverAtTheHeal() throws {
+        let script = try RunScript(
+            parsing: """
+                huddle sim script 1
+                layer consensus
+                seed 1
+                faults 3s to 10s
+                healed
+                returns no
+                policy majority
+                node n0 offset 1s drift 0ppm
+                node n1 offset 1s drift 0ppm
+                node n2 offset 1s drift 0ppm
+                at 8s pause n2 1900ms
+                at 9500ms crash n1
+                at 9600ms leave n0
+                """
+        )
+        let violation = script.run().violation
+        #expect(violation == nil, "\(violation?.description ?? "")")
+    }
+
     @Test("a node that is left out takes its lines along, and the others move up")
     func withoutNode() throws {
         let script = try RunScript(

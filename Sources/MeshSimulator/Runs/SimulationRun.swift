@@ -286,13 +286,9 @@ package class SimulationRun<Process: MeshProcess> {
         while world.nodes.contains(where: \.isPaused) {
             try advance(to: world.time + .milliseconds(20))
         }
-        if policy.isMajority, weight.isLost {
-            // Those who had it are gone for good: a person has to say that this is the room now.
-            world.note("no component has the weight")
-            try adoptPrimary()
-        }
+        let isDecided = try adoptIfLost()
         let healed = world.time
-        try converge(since: healed)
+        try converge(since: healed, isDecided: isDecided)
         report.figures.heals.append(world.time - healed)
         // What was begun before the heal, such as taking in one who died meanwhile, comes to its end.
         try advance(to: max(world.time, healed + .milliseconds(500)))
@@ -313,13 +309,26 @@ package class SimulationRun<Process: MeshProcess> {
         report.figures.undecided = history.searches.undecided
     }
 
+    /// Lets a person say that this is the room now, where those who had the weight are gone for good.
+    private func adoptIfLost() throws(Violation) -> Bool {
+        guard policy.isMajority, weight.isLost else { return false }
+        world.note("no component has the weight")
+        try adoptPrimary()
+        return true
+    }
+
     /// Waits until the live core is one room with nothing unfinished.
-    private func converge(since healed: Instant) throws(Violation) {
+    ///
+    /// Those who were leaving at the heal take their weight with them; that is looked at again, once.
+    private func converge(since healed: Instant, isDecided: Bool = true) throws(Violation) {
+        let size = core().count
+        var isDecided = isDecided
         while let obstacle = Convergence().obstacle(core()) ?? unfinished() {
             guard world.time < healed + Self.healLimit else {
                 throw Violation(Convergence.invariant, "\(obstacle); \(diagnosis)")
             }
             try advance(to: world.time + .milliseconds(20))
+            if !isDecided, core().count < size { isDecided = try adoptIfLost() }
         }
     }
 
