@@ -168,5 +168,21 @@ extension SessionTests {
             program.tell("join")
         }
         for program in programs { try await program.hears("participants 2 ") }
+
+        let list = try Peer("list", "huddle", ["sessions", "--json"], environment: environment)
+        defer { list.stop() }
+        let line = try await list.expect("{")
+        #expect(line.contains("\"title\":\"shared\"") && line.contains("test.canvas"))
+        let start = try Peer(
+            "start",
+            "huddle",
+            ["start", "test.canvas", "title=shell", "--title", "By hand"],
+            environment: environment
+        )
+        defer { start.stop() }
+        try await start.expect("started test.canvas")
+        for program in programs {
+            try await program.expect("state invalidated 'test.canvas' took the session's place")
+        }
     }
 }

@@ -101,6 +101,28 @@ let commandTable: [CommandSpecification] = [
         body: PeersCommand.run
     ),
     CommandSpecification(
+        name: "sessions",
+        summary: "what the room does together: activities, who takes part, who leads",
+        options: [jsonOption],
+        body: SessionsCommand.run
+    ),
+    CommandSpecification(
+        name: "start",
+        operands: "IDENTIFIER [KEY=VALUE...]",
+        summary: "start an activity for the programs that know it",
+        discussion: [
+            "IDENTIFIER is the activityIdentifier of a SharePlay program; what stands behind it are the "
+                + "fields of its activity, as text. Programs of the room that listen for it are offered the "
+                + "session. An activity that runs ends, unless it is the same one."
+        ],
+        examples: ["huddle start org.example.watch movieID=12 --title 'Film night'"],
+        operandCount: 1...64,
+        options: [
+            .value("--title", "TITLE", "what people are shown, at most 256 bytes"), jsonOption,
+        ],
+        body: StartCommand.run
+    ),
+    CommandSpecification(
         name: "chat",
         operands: "[TEXT]",
         summary: "say something to the room, or talk",

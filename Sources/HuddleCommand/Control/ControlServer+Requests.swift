@@ -28,6 +28,8 @@ extension ControlServer {
         case "values.delete": try await deleteValue(request)
         case "values.conflicts": try await listConflicts(request)
         case "values.acknowledge": try await acknowledgeConflict(request)
+        case "sessions": await listSessions()
+        case "activity.start": try await startActivity(request)
         case "session.start": try await startSession(request)
         case "session.join": try await joinSession(request)
         case "session.leave": try await leaveSession(request)

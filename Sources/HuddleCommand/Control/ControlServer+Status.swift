@@ -81,7 +81,7 @@ extension ControlServer {
         ])
     }
 
-    private func sessions() async -> [JSON] {
+    func sessions() async -> [JSON] {
         guard let room = await node.room else { return [] }
         var list: [JSON] = []
         for session in await room.sessions {
@@ -97,7 +97,9 @@ extension ControlServer {
             list.append(
                 .record([
                     "id": .string(hexadecimal(session.id.bytes)),
-                    "activity": .string(await node.activity(of: session.id) ?? ""),
+                    "activity": .string(await session.activity?.identifier ?? ""),
+                    "title": (await session.activity).flatMap { title($0.metadata) }
+                        .map { .string($0) },
                     "lead": lead.map { .string(shown($0.name, $0.node)) } ?? .null,
                     "participants": .array(participants),
                 ])
