@@ -32,7 +32,8 @@ enum Layers {
             "MeshWire",
         ],
         "HuddleCommand": [
-            "Huddle", "GroupActivities", "MeshSimulator", "MeshEngine", "MeshNet", "MeshStore", "MeshFaults",
+            "Huddle", "GroupActivities", "MeshSimulator", "MeshEngine", "MeshNet", "MeshStore",
+            "MeshFaults",
             "MeshCrypto", "MeshTransport", "MeshConsensus", "MeshSession", "MeshContent",
             "MeshPlayback", "MessageCoding", "MeshWire",
         ],
