@@ -147,7 +147,16 @@ let package = Package(
             dependencies: ["GroupActivities", "Huddle", "MeshFaults"],
             path: "Tests/SharePlayPeer"
         ),
-        tests("GroupActivitiesTests", ["GroupActivities", "SharePlayPeer", "HuddleCommand"]),
+        // A manager as tutorials of Apple's API have it, and what it takes for granted in a second file.
+        .executableTarget(
+            name: "SeedSamples",
+            dependencies: ["GroupActivities", "Huddle"],
+            path: "Tests/SeedSamples"
+        ),
+        tests(
+            "GroupActivitiesTests",
+            ["GroupActivities", "SharePlayPeer", "SeedSamples", "HuddleCommand"]
+        ),
         tests("CombineTests", ["Combine"]),
         tests("CoreTransferableTests", ["CoreTransferable"]),
         // A client as most are: in Swift 5 language mode, without our settings.

@@ -141,6 +141,63 @@ extension SessionTests {
 extension SessionTests {
     @Test("programs that know of no node meet in the room of this user's 'huddle up'")
     func roomOfThisUser() async throws {
+        try await withUser { environment in
+            let programs = try ["ada", "bob"].map {
+                try Peer($0, "SharePlayPeer", ["-", "local"], environment: environment)
+            }
+            defer { for program in programs { program.stop() } }
+            for program in programs { try await program.hears("eligible true") }
+            programs[0].tell("activate shared")
+            for program in programs {
+                try await program.expect("session ")
+                program.tell("join")
+            }
+            for program in programs { try await program.hears("participants 2 ") }
+
+            let list = try Peer("list", "huddle", ["sessions", "--json"], environment: environment)
+            defer { list.stop() }
+            let line = try await list.expect("{")
+            #expect(line.contains("\"title\":\"shared\"") && line.contains("test.canvas"))
+            let start = try Peer(
+                "start",
+                "huddle",
+                ["start", "test.canvas", "title=shell", "--title", "By hand"],
+                environment: environment
+            )
+            defer { start.stop() }
+            try await start.expect("started test.canvas")
+            for program in programs {
+                try await program.expect("state invalidated 'test.canvas' took the session's place")
+            }
+        }
+    }
+
+    @Test("a manager written for Apple's systems runs as it stands, between two processes")
+    func sampleManager() async throws {
+        try await withUser { environment in
+            let programs = try ["ada", "bob"].map {
+                try Peer($0, "SeedSamples", [], environment: environment)
+            }
+            defer { for program in programs { program.stop() } }
+            for program in programs { try await program.expect("ready") }
+            programs[0].tell("start")
+            for program in programs {
+                try await program.expect("Joined session")
+                try await program.expect("Loaded Great Movie")
+                try await program.hears("Active participants: 2")
+                program.tell("listen")
+            }
+            programs[0].tell("play")
+            try await programs[1].expect("Received play [(key: \"a\", value: \"1\")] at 2023-03-08")
+            programs[1].tell("leave")
+            try await programs[1].expect("Session ended: this node left the session")
+            programs[0].tell("end")
+            try await programs[0].expect("Session ended:")
+        }
+    }
+
+    /// A home of its own in which `huddle up` runs on loopback; `body` gets what programs of it inherit.
+    private func withUser(_ body: ([String: String]) async throws -> Void) async throws {
         var template = Array("/tmp/huddle-user-XXXXXX".utf8CString)
         _ = try #require(mkdtemp(&template))
         let home = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
@@ -157,32 +214,6 @@ extension SessionTests {
         let node = try Peer("node", "huddle", ["up", "--loopback"], environment: environment)
         defer { node.stop() }
         try await node.expect("✓")
-        let programs = try ["ada", "bob"].map {
-            try Peer($0, "SharePlayPeer", ["-", "local"], environment: environment)
-        }
-        defer { for program in programs { program.stop() } }
-        for program in programs { try await program.hears("eligible true") }
-        programs[0].tell("activate shared")
-        for program in programs {
-            try await program.expect("session ")
-            program.tell("join")
-        }
-        for program in programs { try await program.hears("participants 2 ") }
-
-        let list = try Peer("list", "huddle", ["sessions", "--json"], environment: environment)
-        defer { list.stop() }
-        let line = try await list.expect("{")
-        #expect(line.contains("\"title\":\"shared\"") && line.contains("test.canvas"))
-        let start = try Peer(
-            "start",
-            "huddle",
-            ["start", "test.canvas", "title=shell", "--title", "By hand"],
-            environment: environment
-        )
-        defer { start.stop() }
-        try await start.expect("started test.canvas")
-        for program in programs {
-            try await program.expect("state invalidated 'test.canvas' took the session's place")
-        }
+        try await body(environment)
     }
 }
