@@ -44,7 +44,7 @@ public final class ObservableObjectPublisher: Publisher {
     }
 }
 
-/// A stored property that announces its changes: ``Published`` of any value.
+/// A stored property that announces its changes: `Published` of any value.
 protocol PublishedProperty {
     func announce(to publisher: ObservableObjectPublisher)
 }

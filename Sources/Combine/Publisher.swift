@@ -11,7 +11,7 @@ public protocol Publisher<Output, Failure> {
 
     /// Hands `subscriber` a subscription and, once it requests, all values.
     ///
-    /// Publishers implement this; subscribers are attached by ``subscribe(_:)``.
+    /// Publishers implement this; subscribers are attached by `subscribe(_:)`.
     func receive<S: Subscriber>(subscriber: S) where S.Input == Output, S.Failure == Failure
 }
 

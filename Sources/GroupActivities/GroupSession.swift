@@ -13,7 +13,7 @@ public final class GroupSession<ActivityType: GroupActivity>: ObservableObject, 
         case waiting
         /// This program takes part.
         case joined
-        /// It is over for this program; the reason is a ``GroupSessionError``.
+        /// It is over for this program; the reason is a `GroupSessionError`.
         case invalidated(reason: any Error)
     }
 

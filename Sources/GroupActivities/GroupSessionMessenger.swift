@@ -41,7 +41,7 @@ public final class GroupSessionMessenger: Sendable {
     /// - Parameters:
     ///   - value: At most 262,144 bytes encoded.
     ///   - participants: Who gets it; the sender among them is left out.
-    /// - Throws: ``MessengerError``.
+    /// - Throws: `MessengerError`.
     public func send<Message: Codable>(
         _ value: Message,
         to participants: Participants = .all
@@ -54,13 +54,13 @@ public final class GroupSessionMessenger: Sendable {
     /// - Parameters:
     ///   - value: At most 262,144 bytes.
     ///   - participants: Who gets it; the sender among them is left out.
-    /// - Throws: ``MessengerError``.
+    /// - Throws: `MessengerError`.
     public func send(_ value: Data, to participants: Participants = .all) async throws {
         try await hub.send(try Self.bytes(of: value), to: participants.recipients)
     }
 
     /// Sends a value, and calls `completion` once on the main actor: with `nil` when everybody addressed
-    /// has it, else with a ``MessengerError``.
+    /// has it, else with a `MessengerError`.
     public func send<Message: Codable>(
         _ value: Message,
         to participants: Participants = .all,

@@ -90,7 +90,7 @@ public final class Session: Identifiable, Sendable {
     ///   - recipients: Who gets it.
     ///   - confirm: What to wait for.
     ///   - deadline: How long it is worth sending; it is not sent later.
-    /// - Throws: ``MessengerError``, which names who did not get it.
+    /// - Throws: `MessengerError`, which names who did not get it.
     public func send(
         _ payload: [UInt8],
         on channel: String = "",

@@ -161,7 +161,7 @@ extension SessionTests {
             let start = try Peer(
                 "start",
                 "huddle",
-                ["start", "test.canvas", "title=shell", "--title", "By hand"],
+                ["start", "test.canvas", "title=shell", "--title", "By \u{1b}[2Jhand\u{202e}"],
                 environment: environment
             )
             defer { start.stop() }
@@ -169,6 +169,10 @@ extension SessionTests {
             for program in programs {
                 try await program.expect("state invalidated 'test.canvas' took the session's place")
             }
+            let plain = try Peer("plain", "huddle", ["sessions"], environment: environment)
+            defer { plain.stop() }
+            let row = try await plain.expect("test.canvas")
+            #expect(row.contains("hand") && !row.contains("\u{1b}") && !row.contains("\u{202e}"))
         }
     }
 

@@ -20,8 +20,8 @@ enum SessionsCommand {
                 who.shown("name") + (who["isPresent"]?.flag == false ? " (away)" : "")
             }
             grid.add([
-                session.shown("activity"), session["title"]?.text ?? "-",
-                session["lead"]?.text ?? "-",
+                session.shown("activity"), session.shown("title"),
+                session.shown("lead"),
                 participants.isEmpty ? "nobody yet" : participants.joined(separator: ", "),
                 String(session.shown("id").prefix(8)),
             ])

@@ -12,7 +12,7 @@ final class FigureRoom {
 
     let world: World<ConsensusProcess>
     var draw: SeededGenerator
-    /// The epochs of views installed, since the last ``watchViews()``.
+    /// The epochs of views installed, since the last `watchViews()`.
     private(set) var epochs: Set<Epoch> = []
 
     private let seed: UInt64
