@@ -31,7 +31,7 @@ extension GroupActivity {
     /// Asks whether the activity shall be shared, before it is started.
     ///
     /// Where activities cannot be started the answer is `activationDisabled` at once, and the program goes
-    /// on alone. Else ``GroupActivityPolicy/activation`` answers, within a minute; without one the answer
+    /// on alone. Else ``GroupActivityPolicy/activation`` answers, in its own time; without one the answer
     /// is `activationPreferred`.
     public func prepareForActivation() async -> GroupActivityActivationResult {
         guard Conversation.current.eligibility == nil else { return .activationDisabled }

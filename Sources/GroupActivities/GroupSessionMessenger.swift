@@ -101,8 +101,15 @@ public final class GroupSessionMessenger: Sendable {
 
     private static func bytes(of value: some Encodable) throws(MessengerError) -> [UInt8] {
         do {
-            let payload = try MessageEncoder().encoded(value)
-            return try checked(.value(type: TypeHash.of(type(of: value))), payload)
+            let hash = TypeHash.of(type(of: value))
+            guard hash != TypeHash.none else {
+                throw MessengerError.encoding(
+                    "the type's name is longer than \(MessageLimits.nameBytes) bytes: "
+                        + "give it a messageIdentifier",
+                    path: ""
+                )
+            }
+            return try checked(.value(type: hash), try MessageEncoder().encoded(value))
         } catch let problem as CodingProblem {
             throw .encoding(problem.reason, path: problem.path)
         } catch let error as MessengerError {
@@ -225,6 +232,9 @@ public enum Participants: Sendable {
 
 /// The short names of types, found once each.
 enum TypeHash {
+    /// What stands for a type without a usable name; no message carries it.
+    static let none: UInt64 = 0
+
     private static let known = Known()
 
     private final class Known: Sendable {
@@ -237,7 +247,7 @@ enum TypeHash {
             let custom = (type as? any CustomMessageIdentifiable.Type)?.messageIdentifier
             let name =
                 custom.flatMap { try? TypeName(custom: $0) } ?? (try? TypeName(of: type))
-            let hash = name.map { $0.hash(by: MessageHash.blake2b256) } ?? 0
+            let hash = name.map { $0.hash(by: MessageHash.blake2b256) } ?? none
             hashes[ObjectIdentifier(type)] = hash
             return hash
         }

@@ -90,7 +90,11 @@ final class MessageHub: Sendable {
             return (state.subscribers.values.flatMap(\.self), state.failureListeners)
         }
         for listener in listeners { listener.finish() }
-        for subscriber in subscribers { subscriber.mailbox.finish() }
+        for subscriber in subscribers {
+            subscriber.mailbox.finish()
+            // What waits for its space waits no more.
+            subscriber.space.raise()
+        }
         outbox.finish()
         hasSpace.raise()
     }
@@ -256,7 +260,9 @@ final class MessageHub: Sendable {
         let topic: Topic
         switch envelope.kind {
         case .raw: topic = .data
-        case .value, .latestFinal: topic = .type(envelope.type)
+        case .value, .latestFinal:
+            guard envelope.type != TypeHash.none else { return }
+            topic = .type(envelope.type)
         case .bindName: return
         }
         let inbound = Inbound(payload: payload, source: source)

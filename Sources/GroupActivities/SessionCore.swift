@@ -25,6 +25,8 @@ final class SessionCore: Sendable {
         var isJoined = false
         var reason: GroupSessionError?
         var participants: [UUID: Participant] = [:]
+        /// Those who are there no more, the newest last: nobody waits for the news of their join.
+        var gone: [UUID] = []
         /// Those whose nodes are out of the view.
         var away: Set<ParticipantID> = []
         var waiters: [UInt64: Waiter] = [:]
@@ -44,6 +46,8 @@ final class SessionCore: Sendable {
 
     /// How long a message of somebody unknown waits for the news of its join.
     private static let patience = Duration.seconds(2)
+    /// Participants that are gone and still known for that.
+    private static let remembered = 256
 
     init(session: Session, local: Participant) {
         self.session = session
@@ -93,6 +97,12 @@ final class SessionCore: Sendable {
     func publish(_ participants: Set<Participant>, isJoined: Bool) {
         let ready = state.withLock { state -> [Waiter] in
             let known = Dictionary(uniqueKeysWithValues: participants.map { ($0.id, $0) })
+            state.gone.removeAll { known[$0] != nil }
+            state.gone += state.participants.keys.filter { known[$0] == nil }
+            if state.gone.count > Self.remembered {
+                state.gone.removeFirst(state.gone.count - Self.remembered)
+            }
+            state.away.formIntersection(participants.map(\.participantID))
             state.participants = known
             state.isJoined = isJoined
             return state.take { waiter in
@@ -182,7 +192,7 @@ final class SessionCore: Sendable {
             known: { state in
                 if let known = state.participants[id] {
                     .some(known)
-                } else if state.reason != nil {
+                } else if state.reason != nil || state.gone.contains(id) {
                     .some(nil)
                 } else {
                     nil

@@ -176,6 +176,24 @@ extension SessionTests {
         }
     }
 
+    @Test("a node that starts after a program is found all the same")
+    func nodeAfterTheProgram() async throws {
+        try await withUser(isUp: false) { environment in
+            let program = try Peer(
+                "ada",
+                "SharePlayPeer",
+                ["-", "local"],
+                environment: environment
+            )
+            defer { program.stop() }
+            try await program.hears("ready")
+            #expect(program.lines.contains("eligible false"))
+            let node = try Peer("node", "huddle", ["up", "--loopback"], environment: environment)
+            defer { node.stop() }
+            try await program.hears("eligible true")
+        }
+    }
+
     @Test("a manager written for Apple's systems runs as it stands, between two processes")
     func sampleManager() async throws {
         try await withUser { environment in
@@ -200,8 +218,11 @@ extension SessionTests {
         }
     }
 
-    /// A home of its own in which `huddle up` runs on loopback; `body` gets what programs of it inherit.
-    private func withUser(_ body: ([String: String]) async throws -> Void) async throws {
+    /// A home of its own in which `huddle up` runs on loopback, if `isUp`; `body` gets what programs of it inherit.
+    private func withUser(
+        isUp: Bool = true,
+        _ body: ([String: String]) async throws -> Void
+    ) async throws {
         var template = Array("/tmp/huddle-user-XXXXXX".utf8CString)
         _ = try #require(mkdtemp(&template))
         let home = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
@@ -215,6 +236,7 @@ extension SessionTests {
             withIntermediateDirectories: false,
             attributes: [.posixPermissions: 0o700]
         )
+        guard isUp else { return try await body(environment) }
         let node = try Peer("node", "huddle", ["up", "--loopback"], environment: environment)
         defer { node.stop() }
         try await node.expect("✓")

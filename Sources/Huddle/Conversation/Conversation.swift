@@ -50,7 +50,8 @@ public final class Conversation: Sendable {
                 guard let self else { return }
                 await self.look(at: node)
             }
-            self?.become(.nodeStopped)
+            // Another node has taken its place if the task was cancelled.
+            if !Task.isCancelled { self?.become(.nodeStopped) }
         }
         state.withLock { state in
             state.node = node
@@ -132,7 +133,10 @@ public final class Conversation: Sendable {
         }
     }
 
-    /// The process's own way into a room, once, if it was not told which.
+    /// The process's own way into a room, if it was not told which; tried until there is one.
+    ///
+    /// A node may be started after the program. A room that refuses is asked seldom, since each time
+    /// costs it an invitation.
     private func enter() {
         guard self === Self.process else { return }
         let isFirst = state.withLock { state in
@@ -141,11 +145,16 @@ public final class Conversation: Sendable {
         }
         guard isFirst else { return }
         Task {
-            do throws(EligibilityDiagnosis) {
-                let node = try await LocalRoom.enter()
-                if state.withLock({ $0.node == nil }) { await use(node) } else { await node.stop() }
-            } catch {
-                become(error)
+            while state.withLock({ $0.node == nil }) {
+                do throws(EligibilityDiagnosis) {
+                    let node = try await LocalRoom.enter()
+                    guard state.withLock({ $0.node == nil }) else { return await node.stop() }
+                    return await use(node)
+                } catch {
+                    // What the program says itself meanwhile counts.
+                    if state.withLock({ $0.node == nil }) { become(error) }
+                    try? await Task.sleep(for: error == .noRoom ? .seconds(2) : .seconds(60))
+                }
             }
         }
     }

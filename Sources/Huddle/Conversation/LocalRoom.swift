@@ -15,7 +15,7 @@ enum LocalRoom {
             let client = try ControlClient(path: places.controlSocket)
             link = try client.request("invite.open", within: .seconds(5))["link"]?.text
         } catch {
-            if error.code == "notRunning" { throw .noRoom }
+            if ["notRunning", "noRoom"].contains(error.code) { throw .noRoom }
             throw .refused(error.message)
         }
         guard let link else { throw .noRoom }
@@ -31,7 +31,12 @@ enum LocalRoom {
                 configuration.reach = .loopback
             }
             let node = try await Node.start(configuration)
-            _ = try await node.join(Invitation(link))
+            do {
+                _ = try await node.join(Invitation(link))
+            } catch {
+                await node.stop()
+                throw error
+            }
             return node
         } catch {
             throw .refused("\(error)")
