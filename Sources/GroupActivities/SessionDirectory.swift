@@ -61,6 +61,7 @@ final class SessionDirectory<ActivityType: GroupActivity>: SessionOffering {
     /// A session runs: if it is of this kind and new, it gets its object.
     func offer(_ update: SessionUpdate, of node: Node) async {
         let id = update.session.id.uuid
+        if update.isAgain { await renew(id) }
         guard update.slot == Node.activitySlot,
             update.activity.identifier == ActivityType.activityIdentifier,
             state.withLock({ $0.running[id] == nil && !$0.left.contains(id) }),
@@ -76,6 +77,13 @@ final class SessionDirectory<ActivityType: GroupActivity>: SessionOffering {
             state.subscribers.removeAll { $0.isAbandoned }
             for subscriber in state.subscribers { subscriber.send(offered) }
         }
+    }
+
+    /// A session that was left is asked for again: its old object is over, and it counts as new.
+    private func renew(_ id: UUID) async {
+        let old = state.withLock { $0.running[id] }
+        await old?.value.hear(.event(.invalidated(.left)))
+        state.withLock { state in state.left.removeAll { $0 == id } }
     }
 
     /// A session is over for this process: it is not offered again by itself.

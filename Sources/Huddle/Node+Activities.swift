@@ -151,6 +151,16 @@ extension Node {
         return mailbox.makeSequence()
     }
 
+    /// Ends this node's part in a session, and tells of the session as if it were new.
+    func offerAgain(_ session: SessionID) async throws(HuddleError) {
+        try await leaveSession(session)
+        guard var update = standings[session]?.update else {
+            throw HuddleError(.noSession, "the session is over")
+        }
+        update.isAgain = true
+        for listener in sessionListeners { listener.send(update) }
+    }
+
     func sessionEvents(of session: SessionID) -> MailboxSequence<SessionEvent> {
         let standing = standings[session]
         let isRunning = standing != nil || engine.room?.session(session) != nil

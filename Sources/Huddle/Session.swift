@@ -35,6 +35,14 @@ public final class Session: Identifiable, Sendable {
         try await node.leaveSession(id)
     }
 
+    /// Makes the session be offered to this process once more, after it was left: a new participation, under
+    /// a new identifier, begins with the next ``join()``.
+    ///
+    /// A participation that goes on ends first. Throws `noSession` if the session is over.
+    public func rejoin() async throws(HuddleError) {
+        try await node.offerAgain(id)
+    }
+
     /// Ends the session for all.
     public func end() async throws(HuddleError) {
         try await node.endSession(id)

@@ -58,6 +58,8 @@ public struct SessionUpdate: Sendable {
     public let initiator: NodeID
     /// Whether this process started it.
     public let isLocallyInitiated: Bool
+    /// Whether this node took part before and asks for it anew.
+    package var isAgain = false
 }
 
 extension Session {
