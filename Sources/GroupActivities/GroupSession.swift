@@ -132,16 +132,14 @@ extension GroupSession: SessionListener {
         switch news {
         case .present(let participants): publish(participants)
         case .change(.joined(let who)), .change(.returned(let who)):
-            core.publish(who.participantID, isAway: false)
             publish(activeParticipants.union([who]))
-        case .change(.away(let who)): core.publish(who.participantID, isAway: true)
         case .change(.left(let who)): publish(activeParticipants.subtracting([who]))
         case .event(.activityChanged(let activity)): replace(activity.payload)
         case .event(.invalidated(let reason)): invalidate(reason)
         case .failure(let error):
             // What was refused while taking part changes nothing; a join that fails is the end of it.
             if case .waiting = state { invalidate(GroupSessionError(joinFailure: error)) }
-        case .change(.lead), .event(.joined), .event(.away), .event(.back),
+        case .change(.away), .change(.lead), .event(.joined), .event(.away), .event(.back),
             .event(.optionsChanged):
             break
         }

@@ -93,7 +93,12 @@ public final class GroupSessionMessenger: Sendable {
             Task { @MainActor in completion.value(failure) }
         }
         do throws(MessengerError) {
-            hub.enqueue(try bytes(), to: participants.recipients, done: done)
+            hub.enqueue(
+                try bytes(),
+                to: participants.recipients,
+                isForAll: true,
+                done: done
+            )
         } catch {
             done(error)
         }

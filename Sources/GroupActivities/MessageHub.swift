@@ -1,4 +1,5 @@
 import Huddle
+import MeshWire
 import MessageCoding
 import Synchronization
 
@@ -21,6 +22,8 @@ final class MessageHub: Sendable {
     struct Outbound: Sendable {
         let bytes: [UInt8]
         let recipients: MessageRecipients
+        /// Whether `done` tells of all recipients, the silent ones among them.
+        let isForAll: Bool
         let done: @Sendable (MessengerError?) -> Void
     }
 
@@ -28,27 +31,24 @@ final class MessageHub: Sendable {
         var subscribers: [Topic: [Subscriber]] = [:]
         var early = EarlyMessages()
         var isFinished = false
-        var pumps: [Task<Void, Never>] = []
-        /// Messages that were taken and not handed to the lane yet.
-        var pending = 0
-        /// Sends that somebody waits for, oldest first, while the watch looks after them.
-        var awaited: [Awaited] = []
-        var isWatching = false
+        var receiving: Task<Void, Never>?
+        /// What waits to be handed to the lane, oldest first.
+        ///
+        /// Who awaits a send has one message here. The form that does not wait cannot be held back either:
+        /// what it hands over is the program's to bound.
+        var outgoing = Queue<Outbound>()
+        /// Whether a message is being handed to the lane.
+        var isSending = false
         var failureListeners: [Mailbox<MessengerError>] = []
     }
 
     private let core: SessionCore
     private let mode: DeliveryMode
     private let state = Mutex(State())
-    private let outbox: Mailbox<Outbound>
-    private let hasSpace = Signal()
+    private let hasOutgoing = Signal()
 
     /// The channel of the session that messengers use; others are the app's own.
     private static let channel = "groupactivities"
-    /// Bytes that wait to be accepted by the lane before `send` is suspended.
-    private static let outboxBytes = 8 << 20
-    /// How long a send waits for a recipient that is silent.
-    private static let patience = Duration.seconds(1)
     /// Bytes a subscriber of the reliable mode may be behind before the senders wait.
     private static let subscriberBytes = 4 << 20
     /// Messages a subscriber of the unreliable mode may be behind before the oldest are dropped.
@@ -57,21 +57,18 @@ final class MessageHub: Sendable {
     init(core: SessionCore, mode: DeliveryMode) {
         self.core = core
         self.mode = mode
-        let hasSpace = hasSpace
-        outbox = Mailbox(
-            .bounded(Self.outboxBytes),
-            cost: { $0.bytes.count + 8192 },
-            onSpace: { hasSpace.raise() }
-        )
     }
 
     /// Begins to read and to send; they end with the session.
     func start() {
-        let incoming = outbox.makeSequence()
-        let sending = Task { [weak self] in
-            for await message in incoming {
-                await self?.dispatch(message)
-                self?.endTurn()
+        Task { [weak self, hasOutgoing] in
+            while true {
+                await hasOutgoing.wait()
+                while let message = self?.takeOutgoing() {
+                    await self?.dispatch(message)
+                    self?.endTurn()
+                }
+                if self?.isFinished ?? true { return }
             }
         }
         let receiving = Task { [weak self, core, mode] in
@@ -79,25 +76,33 @@ final class MessageHub: Sendable {
                 await self?.receive(message)
             }
         }
-        state.withLock { $0.pumps = [sending, receiving] }
+        state.withLock { state in
+            if state.isFinished { receiving.cancel() } else { state.receiving = receiving }
+        }
     }
 
     /// Ends every subscriber's sequence, and fails what was not sent.
     func finish() {
-        let (subscribers, listeners) = state.withLock { state in
+        let (subscribers, listeners, unsent) = state.withLock { state in
             state.isFinished = true
+            // The lane is the next participation's, if there is one.
+            state.receiving?.cancel()
+            state.receiving = nil
             defer { (state.subscribers, state.failureListeners) = ([:], []) }
-            return (state.subscribers.values.flatMap(\.self), state.failureListeners)
+            let unsent = state.outgoing.removeAll { _ in true }
+            return (state.subscribers.values.flatMap(\.self), state.failureListeners, unsent)
         }
+        for message in unsent { message.done(.sessionInvalidated) }
         for listener in listeners { listener.finish() }
         for subscriber in subscribers {
             subscriber.mailbox.finish()
             // What waits for its space waits no more.
             subscriber.space.raise()
         }
-        outbox.finish()
-        hasSpace.raise()
+        hasOutgoing.raise()
     }
+
+    private var isFinished: Bool { state.withLock { $0.isFinished } }
 
     // MARK: Out
 
@@ -106,10 +111,12 @@ final class MessageHub: Sendable {
         let answer = Outcome()
         if takeTurn() {
             // Nobody is before it: it needs no queue.
-            await dispatch(Outbound(bytes: bytes, recipients: recipients, done: answer.give))
+            await dispatch(
+                Outbound(bytes: bytes, recipients: recipients, isForAll: false, done: answer.give)
+            )
             endTurn()
         } else {
-            enqueue(bytes, to: recipients, done: answer.give)
+            enqueue(bytes, to: recipients, isForAll: false, done: answer.give)
         }
         if let failure = await answer.value { throw failure }
     }
@@ -117,33 +124,49 @@ final class MessageHub: Sendable {
     /// Whether nothing waits to be handed to the lane, so that the caller may do it itself.
     private func takeTurn() -> Bool {
         state.withLock { state in
-            guard state.pending == 0, core.isJoined else { return false }
-            state.pending += 1
+            guard !state.isSending, state.outgoing.isEmpty, core.isJoined else { return false }
+            state.isSending = true
             return true
         }
     }
 
     private func endTurn() {
-        state.withLock { $0.pending -= 1 }
+        let isMore = state.withLock { state in
+            state.isSending = false
+            return !state.outgoing.isEmpty
+        }
+        if isMore { hasOutgoing.raise() }
+    }
+
+    /// The next message, whose turn it is then.
+    private func takeOutgoing() -> Outbound? {
+        state.withLock { state in
+            guard !state.isSending, let message = state.outgoing.popFirst() else { return nil }
+            state.isSending = true
+            return message
+        }
     }
 
     /// Takes a message; `done` is called once, with what went wrong if anything.
+    ///
+    /// With `isForAll` that is when all is known, else it waits for nobody who is silent while others answer.
     func enqueue(
         _ bytes: [UInt8],
         to recipients: MessageRecipients,
+        isForAll: Bool,
         done: @escaping @Sendable (MessengerError?) -> Void
     ) {
-        let message = Outbound(bytes: bytes, recipients: recipients, done: done)
-        guard core.reason == nil else { return done(.sessionInvalidated) }
-        state.withLock { $0.pending += 1 }
-        if outbox.send(message) { return }
-        Task {
-            while core.reason == nil {
-                await hasSpace.wait()
-                if outbox.send(message) { return }
-            }
-            done(.sessionInvalidated)
+        let message = Outbound(
+            bytes: bytes,
+            recipients: recipients,
+            isForAll: isForAll,
+            done: done
+        )
+        let isTaken = state.withLock { state in
+            if !state.isFinished { state.outgoing.append(message) }
+            return !state.isFinished
         }
+        if isTaken { hasOutgoing.raise() } else { done(.sessionInvalidated) }
     }
 
     /// Hands a message to its lane, in turn; what becomes of it is awaited aside.
@@ -164,10 +187,12 @@ final class MessageHub: Sendable {
                 to: message.recipients
             )
             let answer = Answer(message.done)
-            watch(Awaited(answer: answer, recipients: message.recipients, since: .now))
             Task {
                 do throws(MessengerError) {
-                    try await delivery.outcome()
+                    // Whoever is silent while others have it is not waited for.
+                    try await delivery.outcome(inPart: {
+                        if !message.isForAll { answer.give(nil) }
+                    })
                     answer.give(nil)
                 } catch {
                     // Nobody waits any more for a recipient that had been silent.
@@ -194,33 +219,6 @@ final class MessageHub: Sendable {
             return state.failureListeners
         }
         for listener in listeners { listener.send(failure) }
-    }
-
-    /// Looks after a send: once a second has passed, it does not wait for those alone who are silent.
-    private func watch(_ awaited: Awaited) {
-        let isFirst = state.withLock { state in
-            state.awaited.append(awaited)
-            defer { state.isWatching = true }
-            return !state.isWatching
-        }
-        guard isFirst else { return }
-        Task { [weak self] in
-            while await self?.look() == true { try? await Task.sleep(for: .milliseconds(100)) }
-        }
-    }
-
-    /// Lets go of what is old enough; whether anything is left to look after.
-    private func look() async -> Bool {
-        let ready = state.withLock { state -> [Awaited] in
-            state.awaited.removeAll { $0.answer.isGiven }
-            let old = state.awaited.filter { ContinuousClock.now - $0.since >= Self.patience }
-            state.isWatching = !state.awaited.isEmpty
-            return old
-        }
-        for awaited in ready where core.isQuietInPart(awaited.recipients) {
-            awaited.answer.give(nil)
-        }
-        return state.withLock { $0.isWatching }
     }
 
     // MARK: In
@@ -278,13 +276,6 @@ final class MessageHub: Sendable {
             }
         }
     }
-}
-
-/// A send that somebody waits for.
-private struct Awaited: Sendable {
-    let answer: Answer
-    let recipients: MessageRecipients
-    let since: ContinuousClock.Instant
 }
 
 /// One iteration of one messenger's messages.

@@ -27,8 +27,6 @@ final class SessionCore: Sendable {
         var participants: [UUID: Participant] = [:]
         /// Those who are there no more, the newest last: nobody waits for the news of their join.
         var gone: [UUID] = []
-        /// Those whose nodes are out of the view.
-        var away: Set<ParticipantID> = []
         var waiters: [UInt64: Waiter] = [:]
         var nextWaiter: UInt64 = 0
         var hubs: [DeliveryMode: MessageHub] = [:]
@@ -102,7 +100,6 @@ final class SessionCore: Sendable {
             if state.gone.count > Self.remembered {
                 state.gone.removeFirst(state.gone.count - Self.remembered)
             }
-            state.away.formIntersection(participants.map(\.participantID))
             state.participants = known
             state.isJoined = isJoined
             return state.take { waiter in
@@ -115,27 +112,6 @@ final class SessionCore: Sendable {
         resume(ready)
     }
 
-    /// A participant's node is out of the view, or back.
-    func publish(_ participant: ParticipantID, isAway: Bool) {
-        state.withLock { state in
-            if isAway { state.away.insert(participant) } else { state.away.remove(participant) }
-        }
-    }
-
-    /// Whether of those addressed some are out of the view and some are not, so that the former alone are
-    /// still waited for after a while.
-    func isQuietInPart(_ recipients: MessageRecipients) -> Bool {
-        state.withLock { state in
-            let addressed: Set<ParticipantID> =
-                switch recipients {
-                case .all: Set(state.participants.values.map(\.participantID))
-                case .only(let chosen): chosen
-                }
-            let others = addressed.subtracting([local.participantID])
-            return !others.isDisjoint(with: state.away) && !others.isSubset(of: state.away)
-        }
-    }
-
     /// The session is over for this process.
     func invalidate(_ reason: GroupSessionError) {
         let (waiters, hubs) = state.withLock { state -> ([Waiter], [MessageHub]) in
@@ -143,6 +119,8 @@ final class SessionCore: Sendable {
             state.reason = reason
             state.isJoined = false
             state.participants = [:]
+            // They hold this object, and it holds them no longer than they have work.
+            defer { state.hubs = [:] }
             return (state.take { _ in true }, Array(state.hubs.values))
         }
         resume(waiters)
@@ -157,14 +135,14 @@ final class SessionCore: Sendable {
 
     /// The messages of one mode, read from the first call on.
     func hub(_ mode: DeliveryMode) -> MessageHub {
-        let (hub, isNew) = state.withLock { state -> (MessageHub, Bool) in
-            if let hub = state.hubs[mode] { return (hub, false) }
+        let (hub, isNew, isOver) = state.withLock { state -> (MessageHub, Bool, Bool) in
+            if let hub = state.hubs[mode] { return (hub, false, false) }
             let hub = MessageHub(core: self, mode: mode)
+            guard state.reason == nil else { return (hub, true, true) }
             state.hubs[mode] = hub
-            return (hub, true)
+            return (hub, true, false)
         }
-        if isNew { hub.start() }
-        if reason != nil { hub.finish() }
+        if isOver { hub.finish() } else if isNew { hub.start() }
         return hub
     }
 

@@ -33,6 +33,8 @@ public enum MessageRecipients: Hashable, Sendable {
 /// What a reliable send waits for.
 public enum Confirmation: Hashable, Sendable {
     /// Room in the windows of every recipient's connection: this is the back-pressure.
+    ///
+    /// One that has been silent for a second is not waited for: what it misses stands in a backlog.
     case accepted
     /// The acknowledgment of every recipient's node.
     case delivered

@@ -19,8 +19,10 @@ extension Node {
 
     private func answer(_ request: RequestID, _ event: Event) {
         if case .inviteOpened(_, let invite) = event { invites[invite.code.slot] = invite }
+        // A send has two answers: it was accepted, and what became of it, often in the same turn. Between
+        // them it may be told that only those who are silent lack it.
+        if case .settledInPart = event { return settledInPart(request) }
         waiting[request]?.fulfil(event)
-        // A send has two answers: it was accepted, and what became of it, often in the same turn.
         if case .sendOutcome = event { outcomes[request]?.fulfil(event) }
     }
 
@@ -50,7 +52,7 @@ extension Node {
         case .evidence(let against): tell(.equivocated(against))
         case .branchDiscarded(let writes): tell(.writesDiscarded(count: writes.count))
         case .inviteOpened, .inviteRefused, .joined, .joinFailed, .left, .completed, .readReady,
-            .accepted, .sendOutcome:
+            .accepted, .settledInPart, .sendOutcome:
             break  // answers to requests, handled above
         }
     }
@@ -184,7 +186,8 @@ extension Event {
         switch self {
         case .inviteOpened(let request, _), .inviteRefused(let request, _), .joined(let request),
             .joinFailed(let request, _), .left(let request), .completed(let request, _),
-            .readReady(let request, _), .accepted(let request), .sendOutcome(let request, _):
+            .readReady(let request, _), .accepted(let request),
+            .settledInPart(let request), .sendOutcome(let request, _):
             request
         case .roomPhase, .roomRecord, .view, .room, .inviteUsed, .inviteBurned, .message, .peer,
             .branchDiscarded, .evidence, .merged:

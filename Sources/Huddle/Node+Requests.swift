@@ -36,8 +36,20 @@ extension Node {
     }
 
     /// Waits for what became of a message, which was announced in ``outcomes``.
-    func outcome(of request: RequestID) async -> SendReport? {
-        defer { outcomes[request] = nil }
+    ///
+    /// `inPart` is called at most once before, on the node's thread: when all have it but those who are silent.
+    func outcome(
+        of request: RequestID,
+        inPart: (@Sendable () -> Void)? = nil
+    ) async -> SendReport? {
+        defer {
+            outcomes[request] = nil
+            settling[request] = nil
+        }
+        if let inPart {
+            if case .told? = settling[request] { inPart() }
+            settling[request] = .asked(inPart)
+        }
         let event = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 outcomes[request, default: .announced].wait(continuation)
@@ -47,6 +59,12 @@ extension Node {
         }
         guard case .sendOutcome(_, let report)? = event else { return nil }
         return report
+    }
+
+    func settledInPart(_ request: RequestID) {
+        guard outcomes[request] != nil else { return }
+        if case .asked(let tell)? = settling[request] { tell() }
+        settling[request] = .told
     }
 
     private func abandon(_ request: RequestID) {
@@ -145,6 +163,14 @@ extension Node {
             return first
         }
     }
+}
+
+/// Whether a message has arrived at all that answer, and who wants to know.
+enum PartialOutcome {
+    /// Somebody wants to be told.
+    case asked(@Sendable () -> Void)
+    /// It was so, whether or not somebody was told.
+    case told
 }
 
 /// Where the wait for an event stands; it is announced before the command that causes the event.

@@ -46,6 +46,8 @@ public actor Node {
     var nextRequest: RequestID = 1
     var waiting: [RequestID: AwaitedEvent] = [:]
     var outcomes: [RequestID: AwaitedEvent] = [:]
+    /// Of messages whose outcome is awaited: whether all have it but those who are silent.
+    var settling: [RequestID: PartialOutcome] = [:]
     var phase = RoomPhase.none
     /// The way into a room that is under way.
     var entering: (request: RequestID, kind: RoomEntry)?

@@ -174,7 +174,11 @@ package struct SentMessage: Sendable {
     let node: Node
 
     /// Waits until every recipient has it; throws what went wrong, naming who did not get it.
-    package func outcome() async throws(MessengerError) {
-        try await node.outcome(of: request)?.check(deadline: nil)
+    ///
+    /// `inPart` is called at most once before: when some have it and the others are silent.
+    package func outcome(
+        inPart: @escaping @Sendable () -> Void
+    ) async throws(MessengerError) {
+        try await node.outcome(of: request, inPart: inPart)?.check(deadline: nil)
     }
 }

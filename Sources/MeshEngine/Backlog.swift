@@ -42,6 +42,28 @@ struct Backlog: Sendable {
         return true
     }
 
+    /// What waits, channel by channel in order.
+    var deliveries: [SessionLanes.Delivery] {
+        lines.flatMap { line in
+            (0..<line.waiting.count).compactMap { line.waiting[$0]?.delivery }
+        }
+    }
+
+    /// Lets everything that waits count as accepted; the requests of what did not before, in order.
+    mutating func acceptAll() -> [RequestID] {
+        var accepted: [RequestID] = []
+        for line in lines.indices {
+            for index in 0..<lines[line].waiting.count {
+                guard let waiting = lines[line].waiting[index], !waiting.isAccepted else {
+                    continue
+                }
+                accepted.append(waiting.delivery.request)
+                lines[line].waiting[index]?.isAccepted = true
+            }
+        }
+        return accepted
+    }
+
     /// The oldest message of a channel.
     func first(of key: SessionLanes.ChannelKey) -> SessionLanes.Waiting? {
         lines.first { $0.key == key }?.waiting.first

@@ -68,13 +68,15 @@ extension Engine {
                 now: now
             )
         case .outcome(let token, let outcome):
-            lanes.ended(token, outcome, of: peer)
+            lanes.ended(token, outcome, of: peer, now: now)
             lanes.drain(peer, endpoint: &endpoint, now: now)
         case .windowOpened:
             lanes.drain(peer, endpoint: &endpoint, now: now)
         case .quiet:
+            lanes.silent(peer)
             events.append(.peer(peer, .quiet))
         case .heard:
+            lanes.heard(peer, now: now)
             events.append(.peer(peer, .heard))
         case .channelOpened, .channelClosed, .endpointFrame, .closedByPeer:
             break  // names travel with each message; the rest is the endpoint's

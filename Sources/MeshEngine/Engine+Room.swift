@@ -267,7 +267,7 @@ extension Engine {
         links.removeAll { $0.process.nodeID == connection.peer }
         let position = links.firstIndex { connection.peer < $0.process.nodeID } ?? links.endIndex
         links.insert(Link(process: peer, address: connection.address, heard: now), at: position)
-        lanes.connected(connection.peer, resumed: connection.resumed)
+        lanes.connected(connection.peer, resumed: connection.resumed, now: now)
         contacts.answered(connection.address, nodeID: connection.peer, now: now)
         consensus?.reachable(peer, now: now)
         if case .resuming = membership { consensus?.join(via: peer, now: now) }

@@ -35,8 +35,10 @@ package enum Event: Sendable {
     /// The local state is fresh enough to be read, or why not.
     case readReady(RequestID, Result<Position, SubmitFailure>)
 
-    /// A message stands in the window of every addressed connection.
+    /// A message stands in the window of every addressed connection whose node answers.
     case accepted(RequestID)
+    /// A message has arrived at every addressed node that answers; `sendOutcome` waits for the others.
+    case settledInPart(RequestID)
     /// All that will be known about a message is known.
     case sendOutcome(RequestID, SendReport)
     /// A message for a session of this node.

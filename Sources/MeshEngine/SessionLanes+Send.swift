@@ -104,12 +104,7 @@ extension SessionLanes {
     private mutating func settle(_ request: RequestID) {
         guard var entry = outstanding[request] else { return }
         entry.pending -= 1
-        guard entry.pending == 0 else {
-            outstanding[request] = entry
-            return
-        }
-        outstanding[request] = nil
-        events.append(.sendOutcome(request, entry.report))
+        keep(entry, of: request)
     }
 
     private mutating func submit(
@@ -132,11 +127,17 @@ extension SessionLanes {
         }
         let queued = withPeer(at: index) { peer in
             if !peer.isConnected, peer.waitingSince == nil { peer.waitingSince = now }
+            peer.unansweredSince = peer.unansweredSince ?? now
+            var waiting = waiting
+            waiting.isAccepted = peer.isQuiet
             return peer.backlog.append(waiting)
         }
         if !queued {
             accept(waiting.delivery.request)
             finish(waiting.delivery, .backlogFull)
+        } else if peers[index].isQuiet {
+            accept(waiting.delivery.request)
+            becomeQuiet(waiting.delivery)
         }
     }
 
@@ -158,9 +159,13 @@ extension SessionLanes {
                 options: waiting.options,
                 now: now
             )
-            accept(delivery.request)
+            accept(waiting)
             if waiting.options.reportsOutcome {
-                withPeer(at: index) { $0.tokens[token] = delivery }
+                withPeer(at: index) { peer in
+                    peer.tokens[token] = delivery
+                    peer.unansweredSince = peer.unansweredSince ?? now
+                }
+                if peers[index].isQuiet { becomeQuiet(delivery) }
             } else {
                 finish(delivery, nil)
             }
@@ -170,16 +175,16 @@ extension SessionLanes {
             case .refused(.wouldBlock) where waiting.key.lane == .reliable:
                 return false
             case .refused(.channelLimit):
-                accept(delivery.request)
+                accept(waiting)
                 finish(delivery, .tooManyChannels(limit: Self.pairChannels))
             case .refused(.wouldBlock):
-                accept(delivery.request)
+                accept(waiting)
                 finish(delivery, .backlogFull)
             case .refused(.closed), .notConnected:
-                accept(delivery.request)
+                accept(waiting)
                 finish(delivery, .peerLost)
             case .refused(.tooLarge(let size, let limit)):
-                accept(delivery.request)
+                accept(waiting)
                 finish(delivery, .tooLarge(size: size, limit: limit))
             }
             return true
@@ -224,7 +229,7 @@ extension SessionLanes {
     ) {
         while peers[index].isConnected, let waiting = peers[index].backlog.first(of: key) {
             if let expires = waiting.expires, expires <= now {
-                accept(waiting.delivery.request)
+                accept(waiting)
                 finish(waiting.delivery, .expired)
             } else if !hand(waiting, at: index, endpoint: &endpoint, now: now) {
                 return
@@ -234,11 +239,17 @@ extension SessionLanes {
     }
 
     /// What a pair says about a message it took.
-    mutating func ended(_ token: SendToken, _ outcome: SendOutcome, of nodeID: NodeID) {
+    mutating func ended(
+        _ token: SendToken,
+        _ outcome: SendOutcome,
+        of nodeID: NodeID,
+        now: Instant
+    ) {
         let index = index(of: nodeID)
         guard let delivery = withPeer(at: index, { $0.tokens.removeValue(forKey: token) }) else {
             return
         }
+        progressed(at: index, now: now)
         switch outcome {
         case .delivered: finish(delivery, nil)
         case .expired: finish(delivery, .expired)
@@ -295,7 +306,7 @@ extension SessionLanes {
                 peer.backlog.removeAll { predicate($0.delivery) }
             }
             for waiting in queued {
-                accept(waiting.delivery.request)
+                accept(waiting)
                 finish(waiting.delivery, reason)
             }
             // order: by token, so that the CANCEL frames leave in one order everywhere

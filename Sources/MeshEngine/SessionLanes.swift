@@ -7,7 +7,8 @@ import MeshWire
 ///
 /// A message to a participant whose pair is not up yet waits in that node's backlog; a message from
 /// a participant whose join has not been applied here yet waits in that node's hold. Both are
-/// bounded in bytes and in time (`30-consensus.md` §12, gate; `40-groupactivities.md` §5).
+/// bounded in bytes and in time (`30-consensus.md` §12, gate; `40-groupactivities.md` §5). Nobody
+/// waits for a node that is quiet: see `SessionLanes+Quiet.swift`.
 struct SessionLanes: Sendable {
     /// What the lanes know of one node.
     struct Peer: Sendable {
@@ -15,6 +16,12 @@ struct SessionLanes: Sendable {
         var isConnected = false
         /// Since when messages wait for a pair, if they do.
         var waitingSince: Instant?
+        /// Whether the transport has heard nothing of the node for a while.
+        var isSilent = false
+        /// Since when something has been under way to the node without any progress.
+        var unansweredSince: Instant?
+        /// Whether the node has been silent for so long, while asked, that nobody waits for it.
+        var isQuiet = false
         /// Channels opened on this pair, by what they carry.
         var channels: [ChannelKey: ChannelNumber] = [:]
         /// Sends that the pair has taken and not answered.
@@ -59,6 +66,8 @@ struct SessionLanes: Sendable {
         var options: SendOptions
         /// After this the message is not worth sending.
         var expires: Instant?
+        /// Whether it counts as accepted although the pair has not taken it.
+        var isAccepted = false
     }
 
     /// A message that came before the state it needs.
@@ -75,6 +84,10 @@ struct SessionLanes: Sendable {
     struct Outstanding: Sendable {
         var unaccepted: Int
         var pending: Int
+        /// The recipients among the pending ones that are quiet.
+        var quiet: [ParticipantID] = []
+        /// Whether it was told that only those are left.
+        var isSettledInPart = false
         var report: SendReport
     }
 
@@ -99,7 +112,7 @@ struct SessionLanes: Sendable {
         peers.lazy.compactMap { peer in
             let hold = peer.held.first.map { max($0.until, peer.heldFloor) }
             let lost = peer.isConnected ? nil : peer.waitingSince.map { $0 + Limits.grace }
-            return [hold, lost].compactMap { $0 }.min()
+            return [hold, lost, peer.quietDue].compactMap { $0 }.min()
         }.min()
     }
 
@@ -124,6 +137,7 @@ struct SessionLanes: Sendable {
                 statistics.heldTooLong += 1
             }
             open(at: index, endpoint: &endpoint)
+            if let due = peers[index].quietDue, due <= now { becomeQuiet(at: index) }
             if !peers[index].isConnected, let since = peers[index].waitingSince,
                 now - since >= Limits.grace
             {
@@ -151,8 +165,9 @@ struct SessionLanes: Sendable {
     }
 
     /// A pair is up; `resumed` if its channels of before go on.
-    mutating func connected(_ nodeID: NodeID, resumed: Bool) {
+    mutating func connected(_ nodeID: NodeID, resumed: Bool, now: Instant) {
         let index = index(of: nodeID)
+        heard(at: index, now: now)
         peers[index].isConnected = true
         peers[index].waitingSince = nil
         if !resumed {
@@ -173,7 +188,7 @@ struct SessionLanes: Sendable {
 
     private mutating func failBacklog(at index: Int, _ reason: SendFailure) {
         for waiting in withPeer(at: index, { $0.backlog.removeAll { _ in true } }) {
-            accept(waiting.delivery.request)
+            accept(waiting)
             finish(waiting.delivery, reason)
         }
     }
@@ -184,6 +199,11 @@ struct SessionLanes: Sendable {
         entry.unaccepted -= 1
         outstanding[request] = entry
         if entry.unaccepted == 0 { events.append(.accepted(request)) }
+    }
+
+    /// The same for a message that may have been accepted already.
+    mutating func accept(_ waiting: Waiting) {
+        if !waiting.isAccepted { accept(waiting.delivery.request) }
     }
 
     /// One recipient's outcome is known; `nil` if the message arrived.
@@ -197,12 +217,8 @@ struct SessionLanes: Sendable {
             entry.report.delivered.append(delivery.participant)
         }
         entry.pending -= 1
-        if entry.pending == 0 {
-            outstanding[delivery.request] = nil
-            events.append(.sendOutcome(delivery.request, entry.report))
-        } else {
-            outstanding[delivery.request] = entry
-        }
+        entry.quiet.removeAll { $0 == delivery.participant }
+        keep(entry, of: delivery.request)
     }
 }
 

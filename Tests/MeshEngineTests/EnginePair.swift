@@ -2,6 +2,7 @@ import MeshCrypto
 import MeshEngine
 import MeshSession
 import MeshWire
+import Testing
 
 /// Engines on a network with a fixed delay, virtual time and no loss: the smallest whole world.
 ///
@@ -141,5 +142,24 @@ final class EngineWorld {
 
     func count(_ index: Int, _ predicate: (Event) -> Bool) -> Int {
         nodes[index].events.count(where: predicate)
+    }
+}
+
+extension EngineWorld {
+    /// Engines that are members of one room.
+    static func room(_ count: Int) throws -> EngineWorld {
+        let world = EngineWorld(nodes: count)
+        world.command(0, .createRoom(1, name: "den"))
+        #expect(world.run { world.joined(0, 1) })
+        for index in 1..<count {
+            let request = RequestID(100 + index)
+            world.command(0, .openInvite(request))
+            world.command(
+                index,
+                .join(2, .code(try #require(world.code(of: request)), near: nil))
+            )
+            #expect(world.run { world.joined(index, 2) })
+        }
+        return world
     }
 }

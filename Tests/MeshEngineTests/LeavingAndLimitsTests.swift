@@ -9,22 +9,6 @@ import Testing
 /// What a request hears when its room, its session or its channels come to an end.
 @Suite("Leaving, and the limits of the lanes")
 struct LeavingAndLimitsTests {
-    private func room(_ count: Int) throws -> EngineWorld {
-        let world = EngineWorld(nodes: count)
-        world.command(0, .createRoom(1, name: "den"))
-        #expect(world.run { world.joined(0, 1) })
-        for index in 1..<count {
-            let request = RequestID(100 + index)
-            world.command(0, .openInvite(request))
-            world.command(
-                index,
-                .join(2, .code(try #require(world.code(of: request)), near: nil))
-            )
-            #expect(world.run { world.joined(index, 2) })
-        }
-        return world
-    }
-
     private func send(
         _ channel: String,
         _ payload: [UInt8] = [1],
@@ -38,7 +22,7 @@ struct LeavingAndLimitsTests {
 
     @Test("a leave that another one displaces is answered too")
     func displacedLeave() throws {
-        let world = try room(3)
+        let world = try EngineWorld.room(3)
         world.command(0, .leaveRoom(70))
         world.command(0, .leaveRoom(71))
         let left = { (request: RequestID) in
@@ -50,7 +34,7 @@ struct LeavingAndLimitsTests {
 
     @Test("a read or a write that waits when its node leaves hears so")
     func pendingWhenLeaving() throws {
-        let world = try room(3)
+        let world = try EngineWorld.room(3)
         let leader = try #require(world.nodes[0].engine.view?.leader)
         let index = try #require(
             world.nodes.indices.first { world.nodes[$0].engine.process != leader }
@@ -83,7 +67,7 @@ struct LeavingAndLimitsTests {
 
     @Test("a session that nobody joins lives for 60 s — 40-groupactivities §4")
     func unjoined() throws {
-        let world = try room(2)
+        let world = try EngineWorld.room(2)
         let session = try world.startSession(on: 1, joining: [])
         world.run(.seconds(58))
         #expect(world.nodes.allSatisfy { $0.engine.room?.session(session) != nil })
@@ -93,7 +77,7 @@ struct LeavingAndLimitsTests {
 
     @Test("three race for two places, 100 times: never three anywhere — 40-groupactivities G22")
     func capacityRaces() throws {
-        let world = try room(3)
+        let world = try EngineWorld.room(3)
         let options = SessionOptions(capacity: 2)
         for race in UInt64(0)..<100 {
             var secrets = SeededSecrets(seed: 9000 + race)
@@ -136,7 +120,7 @@ struct LeavingAndLimitsTests {
 
     @Test("a channel whose reader is full holds up no other channel to its node")
     func ownBacklog() throws {
-        let world = try room(2)
+        let world = try EngineWorld.room(2)
         let session = try world.startSession(on: 0, joining: [0, 1])
         world.command(1, .pauseReading(session, channel: "bulk", isPaused: true))
         // 5 MiB: more than the pair takes of one channel, so that some of it waits here.
@@ -162,7 +146,7 @@ struct LeavingAndLimitsTests {
 
     @Test("out of channels is said as such, with the limit; a session's end gives them back")
     func outOfChannels() throws {
-        let world = try room(2)
+        let world = try EngineWorld.room(2)
         let session = try world.startSession(on: 0, joining: [0, 1])
         let limit = Limits.channels - 2
         for number in 0..<limit + 5 {
@@ -193,7 +177,7 @@ struct LeavingAndLimitsTests {
 
     @Test("a session that ends while a reader is full gives its channels back as well")
     func endedWhilePaused() throws {
-        let world = try room(2)
+        let world = try EngineWorld.room(2)
         let session = try world.startSession(on: 0, joining: [0, 1])
         world.command(1, .pauseReading(session, channel: "bulk", isPaused: true))
         let payload = [UInt8](repeating: 7, count: 64 << 10)

@@ -44,7 +44,7 @@ extension EngineRun {
             answer(request, event)
             // A person would try again, and so does the run.
             if world.time > Self.start, records[life.node] != nil { retries.insert(life.node) }
-        case .view, .inviteUsed, .inviteBurned, .accepted, .peer: break
+        case .view, .inviteUsed, .inviteBurned, .accepted, .settledInPart, .peer: break
         }
     }
 

@@ -153,7 +153,7 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
             for write in lost { note(life.node, "gave up \(text(write.position))") }
             told[life.node].append((world.time, "discarded"))
         case .roomPhase, .view, .inviteOpened, .inviteRefused, .inviteUsed, .inviteBurned,
-            .accepted, .sendOutcome, .message, .peer:
+            .accepted, .settledInPart, .sendOutcome, .message, .peer:
             break
         }
     }
