@@ -147,6 +147,12 @@ let package = Package(
             dependencies: ["GroupActivities", "Huddle", "MeshFaults"],
             path: "Tests/SharePlayPeer"
         ),
+        // Another such program, with types of its own by the same names.
+        .executableTarget(
+            name: "SharePlayStranger",
+            dependencies: ["GroupActivities", "Huddle"],
+            path: "Tests/SharePlayStranger"
+        ),
         // A manager as tutorials of Apple's API have it, and what it takes for granted in a second file.
         .executableTarget(
             name: "SeedSamples",
@@ -155,7 +161,7 @@ let package = Package(
         ),
         tests(
             "GroupActivitiesTests",
-            ["GroupActivities", "SharePlayPeer", "SeedSamples", "HuddleCommand"]
+            ["SharePlayPeer", "SharePlayStranger", "SeedSamples", "HuddleCommand"]
         ),
         tests("CombineTests", ["Combine"]),
         tests("CoreTransferableTests", ["CoreTransferable"]),

@@ -17,8 +17,13 @@ final class Peer: Sendable {
     private let input: FileHandle
     private let state = Mutex(State())
 
-    convenience init(_ name: String, in folder: String, _ arguments: [String]) throws {
-        try self.init(name, "SharePlayPeer", ["\(folder)/\(name)"] + arguments)
+    convenience init(
+        _ name: String,
+        in folder: String,
+        program: String = "SharePlayPeer",
+        _ arguments: [String]
+    ) throws {
+        try self.init(name, program, ["\(folder)/\(name)"] + arguments)
     }
 
     /// Any product of this package, such as `huddle`, with more in its environment.
@@ -139,49 +144,4 @@ final class Peer: Sendable {
         signal(SIGKILL)
         process.waitUntilExit()
     }
-}
-
-/// Some peers in one room, each a process of its own; ended by ``end()``.
-final class Party: Sendable {
-    let folder: String
-    let peers: [Peer]
-
-    /// Starts `names`, the first of which makes the room.
-    init(_ names: [String], fault: String? = nil) async throws {
-        var template = Array("/tmp/huddle-party-XXXXXX".utf8CString)
-        _ = try #require(mkdtemp(&template))
-        let folder = String(
-            decoding: template.dropLast().map(UInt8.init(bitPattern:)),
-            as: UTF8.self
-        )
-        self.folder = folder
-        let extra = fault.map { [$0] } ?? []
-        let host = try Peer(names[0], in: folder, ["host", "-"] + extra)
-        var peers = [host]
-        try await host.expect("ready")
-        for name in names.dropFirst() {
-            host.tell("invite")
-            let link = try await host.expect("link ")
-            let guest = try Peer(name, in: folder, ["guest", link] + extra)
-            try await guest.expect("ready")
-            peers.append(guest)
-        }
-        self.peers = peers
-    }
-
-    func end() {
-        for peer in peers { peer.stop() }
-        try? FileManager.default.removeItem(atPath: folder)
-    }
-}
-
-/// Runs `body` with peers of these names in one room.
-func withParty(
-    _ names: [String],
-    fault: String? = nil,
-    _ body: ([Peer]) async throws -> Void
-) async throws {
-    let party = try await Party(names, fault: fault)
-    defer { party.end() }
-    try await body(party.peers)
 }
