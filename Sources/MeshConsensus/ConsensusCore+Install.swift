@@ -75,7 +75,7 @@ extension ConsensusCore {
             if let promise, promise.head.index < install.previous.index {
                 leader.progress.update(member.process.tag) { $0.match = promise.head.index }
             }
-            learners[member.process.tag] = nil
+            dropLearners(of: member.process.nodeID)
         }
         leading = leader
         resendInstall()

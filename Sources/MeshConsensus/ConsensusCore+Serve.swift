@@ -108,6 +108,17 @@ extension ConsensusCore {
         return true
     }
 
+    /// Whoever has become a member learns no more, and another life of it has to ask anew.
+    ///
+    /// What a dead life asked may arrive late: it stood beside the new one as a learner, and would
+    /// take its place once that is a member, without the challenge.
+    mutating func dropLearners(of node: NodeID) {
+        for index in learners.tags.indices.reversed()
+        where learners.values[index].process.nodeID == node {
+            learners[learners.tags[index]] = nil
+        }
+    }
+
     /// When an old life is asked again, or one who asks is forgotten.
     var nextLearnerDue: Instant {
         var next = Instant.distantFuture

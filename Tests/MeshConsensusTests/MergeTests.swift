@@ -197,6 +197,27 @@ import Testing
         #expect(cluster.isOneView([0, 1, 2]))
     }
 
+    @Test("what a dead life asked before it ended takes no place from the one that lives")
+    func lateLife() throws {
+        for moment in stride(from: 2, through: 40, by: 2) {
+            var cluster = try formed(seed: UInt64(44 + moment), 2)
+            let node = try #require(NodeID(Array(repeating: 9, count: 32)))
+            let (dead, living, third) = (
+                cluster.add(nodeID: node), cluster.add(nodeID: node), cluster.add()
+            )
+            // Both learn side by side; the older ends at some moment of it, and soon another joins.
+            cluster.join(dead, via: 0)
+            cluster.join(living, via: 0)
+            cluster.run(for: .milliseconds(moment))
+            cluster.crash(dead)
+            cluster.run(for: .milliseconds(100))
+            cluster.join(third, via: 0)
+            let took = cluster.run(within: .seconds(3)) { $0.isOneView([0, 1, living, third]) }
+            #expect(took != nil, "crash at \(moment) ms: \(cluster.describe(cluster.live))")
+            #expect(cluster.failures == [])
+        }
+    }
+
     @Test(
         "a process that was replaced while it was cut off hears of it and leaves",
         arguments: [[1], [1, 2]]
