@@ -6,7 +6,7 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
     private enum Request {
         case write(AcknowledgedWrites.Write)
         case compareAndSet(expected: UInt64, value: UInt64)
-        case add
+        case add(requiresPrimary: Bool)
         /// Of these registers.
         case read([UInt64])
     }
@@ -106,11 +106,16 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
     }
 
     override func unfinished() -> String? {
-        guard let waiting = pending.min(by: { $0.key < $1.key }) else { return nil }
+        // Sequenced by a primary that is no more, a command that requires one waits on.
+        let isPrimary = world.nodes.contains { $0.process?.consensus.isPrimary == true }
+        let due = pending.filter { item in  // order: only the least is looked at
+            if case .add(requiresPrimary: true) = item.value.request { isPrimary } else { true }
+        }
+        guard let waiting = due.min(by: { $0.key < $1.key }) else { return nil }
         let life = waiting.value.life
         let process = world.nodes[life.node].process
         return
-            "\(pending.count) requests are not answered, the first, \(waiting.value.request), of "
+            "\(due.count) requests are not answered, the first, \(waiting.value.request), of "
             + "\(life): \(process?.consensus.diagnostics ?? "")"
     }
 
@@ -261,7 +266,13 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
         case 0..<6:
             let key = Int(draw.next() % 4)
             if key < 3 { return try write(index, key: key) }
-            try submit(.add(takeNumber()), to: Self.counter, .add, on: index)
+            let number = takeNumber()
+            try submit(
+                .add(number),
+                to: Self.counter,
+                .add(requiresPrimary: number % 2 == 0),
+                on: index
+            )
         case 6..<8:
             let expected = process.consensus.machine.value(Self.sharedRegister)
             let value = takeNumber()
@@ -299,7 +310,13 @@ package final class ConsensusRun: SimulationRun<ConsensusProcess> {
             case .add(let amount): .add(amount)
             }
         history.call(id * 4, action, on: register, by: life(index))
-        let command = ConsensusProcess.Command.submit(operation, register: register, request: id)
+        let requiresPrimary = if case .add(requiresPrimary: true) = request { true } else { false }
+        let command = ConsensusProcess.Command.submit(
+            operation,
+            register: register,
+            request: id,
+            requiresPrimary: requiresPrimary
+        )
         try check(world.perform(command, on: index))
     }
 
