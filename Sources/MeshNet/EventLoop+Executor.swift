@@ -23,11 +23,11 @@ extension EventLoop: SerialExecutor, TaskExecutor {
     }
 }
 
-/// How the loop's thread runs a job in the name of its loop.
+/// How the thread of a loop runs a job in the name of its loop.
 ///
 /// The references are unowned, which is safe because they are used while a job runs, and the job's
 /// actor or task keeps the loop.
-@safe struct JobRunner: Sendable {
+@safe package struct JobRunner: Sendable {
     private let serial: UnownedSerialExecutor
     private let task: UnownedTaskExecutor
 
@@ -36,7 +36,7 @@ extension EventLoop: SerialExecutor, TaskExecutor {
         unsafe task = loop.asUnownedTaskExecutor()
     }
 
-    func run(_ job: UnownedJob) {
+    package func run(_ job: UnownedJob) {
         unsafe job.runSynchronously(isolatedTo: serial, taskExecutor: task)
     }
 }

@@ -17,14 +17,20 @@ import Synchronization
 /// ``stop()`` drops every handler and closes nothing; jobs still run, so that no `await` hangs. The
 /// thread ends when the last reference to the loop goes.
 package final class EventLoop: Sendable {
-    let core: LoopCore
+    let core: any LoopBackend
 
     /// A loop on a thread of its own called `name` (15 bytes at most); it runs at once.
     package init(name: String = "huddle-loop") throws(SystemError) {
-        core = try LoopCore()
-        core.adopt(self)
-        let core = core
+        let core = try LoopCore()
+        self.core = core
+        core.adopt(JobRunner(self))
         try startThread(name: name) { core.run() }
+    }
+
+    /// A loop without a thread of its own, which `backend` drives.
+    package init(backend: any LoopBackend) {
+        core = backend
+        backend.adopt(JobRunner(self))
     }
 
     deinit {
@@ -37,7 +43,20 @@ package final class EventLoop: Sendable {
     /// The clock as read at the start of this turn; only on the loop's thread.
     package var turnInstant: Instant {
         precondition(isCurrent, "the turn's clock belongs to the loop's thread")
-        return Instant(nanoseconds: core.turnClock.load(ordering: .relaxed))
+        return core.turnInstant
+    }
+
+    /// The loop's clock; from any thread.
+    package var now: Instant { core.now }
+
+    /// Ends `duration` later by the loop's clock, or when the task is cancelled.
+    package func sleep(for duration: Duration) async {
+        await core.sleep(for: duration)
+    }
+
+    /// Says that the application was told something in this turn.
+    package func spoke() {
+        core.spoke()
     }
 
     /// Calls `handler` in each turn in which `descriptor` is ready (level-triggered).
@@ -111,14 +130,26 @@ package struct Readiness: Hashable, Sendable {
 /// A descriptor the loop watches.
 package struct LoopRegistration: Hashable, Sendable {
     let token: UInt64
+
+    package init(token: UInt64) {
+        self.token = token
+    }
 }
 
 /// A timer of the loop.
 package struct LoopTimer: Hashable, Sendable {
-    let token: UInt64
+    package let token: UInt64
+
+    package init(token: UInt64) {
+        self.token = token
+    }
 }
 
 /// A handler the loop calls at the end of each turn.
 package struct LoopTurnHandler: Hashable, Sendable {
-    let token: UInt64
+    package let token: UInt64
+
+    package init(token: UInt64) {
+        self.token = token
+    }
 }

@@ -48,7 +48,7 @@ func startThread(name: String, _ body: @escaping @Sendable () -> Void) throws(Sy
 }
 
 /// The calling thread, for comparison only.
-func currentThread() -> UInt {
+package func currentThread() -> UInt {
     UInt(pthread_self())
 }
 

@@ -5,7 +5,7 @@ import Synchronization
 /// The state behind an ``EventLoop``, which the loop's thread keeps alive.
 ///
 /// The thread holds the core and not the loop, so that dropping the loop can end the thread.
-final class LoopCore: Sendable {
+final class LoopCore: LoopBackend {
     private struct Watch {
         var descriptor: Int32
         var handler: @Sendable (Readiness) -> Void
@@ -37,7 +37,7 @@ final class LoopCore: Sendable {
     private let alarm: Descriptor
     private let state = Mutex(State())
     private let thread = Atomic<UInt>(0)
-    let turnClock = Atomic<Int64>(0)
+    private let turnClock = Atomic<Int64>(0)
 
     private static let wakeupToken: UInt64 = 0
     private static let alarmToken: UInt64 = 1
@@ -60,8 +60,19 @@ final class LoopCore: Sendable {
 
     var isCurrent: Bool { thread.load(ordering: .relaxed) == currentThread() }
 
-    func adopt(_ loop: EventLoop) {
-        let runner = JobRunner(loop)
+    var turnInstant: Instant { Instant(nanoseconds: turnClock.load(ordering: .relaxed)) }
+
+    var now: Instant { SystemClock.now() }
+
+    func sleep(for duration: Duration) async {
+        // Cancelled is as good as over.
+        try? await Task.sleep(for: duration)
+    }
+
+    /// Nothing to do: whoever was told something runs on threads of its own.
+    func spoke() {}
+
+    func adopt(_ runner: JobRunner) {
         state.withLock { $0.runner = runner }
     }
 

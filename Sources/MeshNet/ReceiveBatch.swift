@@ -30,10 +30,11 @@ package struct ReceiveBatch: Sendable {
     private static let slotBytes = 1 << 16
     private static let slots = Int(LINUX_RECEIVE_SLOTS)
 
-    /// An empty batch of 1 MiB.
-    package init() {
-        storage = [UInt8](repeating: 0, count: Self.slotBytes * Self.slots)
-        received = [linux_received](repeating: linux_received(), count: Self.slots)
+    /// An empty batch of 1 MiB; with `isUsable` false one without memory, for a node without sockets.
+    package init(isUsable: Bool = true) {
+        let slots = isUsable ? Self.slots : 0
+        storage = [UInt8](repeating: 0, count: Self.slotBytes * slots)
+        received = [linux_received](repeating: linux_received(), count: slots)
     }
 
     /// Whether no datagram came.
@@ -71,7 +72,7 @@ package struct ReceiveBatch: Sendable {
             socket,
             storage: &storage,
             slotBytes: Self.slotBytes,
-            slots: Self.slots,
+            slots: received.count,
             into: &received
         )
         guard count > 0 else { return count }
