@@ -198,8 +198,8 @@ final class SessionCore: Sendable {
                 return state.nextWaiter
             }
             guard let number, let giveUp else { return }
-            Task {
-                try? await Task.sleep(for: giveUp)
+            Task { [node = session.node] in
+                await node.sleep(for: giveUp)
                 let late = self.state.withLock { $0.waiters.removeValue(forKey: number) }
                 if let late { self.resume([late]) }
             }

@@ -18,7 +18,7 @@ package enum FaultPeer: Hashable, Sendable {
 /// link is judged once. A cut peer is cut in both directions. Without a fault a batch passes at the
 /// price of one branch. Discovery is not impaired: a beacon is a hint, and the dial it leads to is.
 package struct FaultySocket {
-    private let port: DataPort
+    private let port: NodePort
     private var engine: FaultEngine<SocketAddress>
     private var held = HeldDatagrams()
     private let local: SocketAddress
@@ -30,17 +30,23 @@ package struct FaultySocket {
     /// The conditions of all other links.
     package var conditions: LinkConditions { engine.conditions }
 
-    init(_ port: DataPort, seed: UInt64, conditions: LinkConditions) {
+    init(_ port: NodePort, seed: UInt64, conditions: LinkConditions) {
         self.port = port
-        local = SocketAddress(127, 0, 0, 1, port: port.port)
+        local = SocketAddress(127, 0, 0, 1, port: port.number)
         engine = FaultEngine(seed: seed, conditions: conditions)
     }
 
     /// The sockets to watch.
     var sockets: [UDPSocket] { port.sockets }
 
+    /// The address that a simulation gave; `nil` on a machine, which has several.
+    var simulatedAddress: SocketAddress? {
+        guard case .simulated(let port) = port else { return nil }
+        return port.address
+    }
+
     /// The port of the sockets.
-    var number: UInt16 { port.port }
+    var number: UInt16 { port.number }
 
     /// When a datagram that is held back is due.
     var deadline: Instant? { held.deadline }

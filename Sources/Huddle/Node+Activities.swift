@@ -206,7 +206,7 @@ extension Node {
     /// Every session is over for this node.
     func endedAll(_ reason: GroupSessionError) {
         for session in standingOrder { ended(session, reason) }
-        for hub in hubs.values { hub.finish(reason) }
+        for session in hubs.keys.sorted() { hubs[session]?.finish(reason) }
         hubs = [:]
         nonces = [:]
     }

@@ -95,7 +95,10 @@ extension Node {
             socket.send(outlets.batch, now: now, whose: knownAddresses)
             discovery?.send(outlets.batch, now: now)
         }
-        deliver(outlets.events)
+        if !outlets.events.isEmpty {
+            deliver(outlets.events)
+            loop.spoke()
+        }
         outlets.removeAll()
         loop.arm(timers[0], at: deadline)
         loop.arm(timers[1], at: socket.deadline)

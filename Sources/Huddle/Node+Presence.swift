@@ -1,5 +1,6 @@
 public import FoundationEssentials
 import MeshCrypto
+import MeshNet
 public import MeshWire
 
 // What the module of Apple's names needs beside the public interface.
@@ -23,6 +24,17 @@ extension Node {
             number: 0,
             isPresent: true
         )
+    }
+}
+
+// The node's clock, by which everything waits that waits for the node: virtual in a simulation.
+extension Node {
+    /// The clock of now, from anywhere.
+    package nonisolated var instant: Instant { loop.now }
+
+    /// Ends `duration` later by the node's clock, or when the task is cancelled.
+    package nonisolated func sleep(for duration: Duration) async {
+        await loop.sleep(for: duration)
     }
 }
 

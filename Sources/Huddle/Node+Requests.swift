@@ -74,8 +74,8 @@ extension Node {
 
     /// Ends every wait and every sequence, when the node stops.
     func abandonAll() {
-        for request in waiting.keys { waiting[request]?.fulfil(nil) }
-        for request in outcomes.keys { outcomes[request]?.fulfil(nil) }
+        for request in waiting.keys.sorted() { waiting[request]?.fulfil(nil) }
+        for request in outcomes.keys.sorted() { outcomes[request]?.fulfil(nil) }
         endedAll(.roomLeft)
         for listener in listeners { listener.finish() }
         for listener in sessionListeners { listener.finish() }
@@ -132,8 +132,7 @@ extension Node {
         await withTaskGroup(of: Event?.self) { group in
             group.addTask { await body(self) }
             group.addTask {
-                // Cancelled is as good as over.
-                try? await Task.sleep(for: timeout)
+                await self.sleep(for: timeout)
                 return nil
             }
             let first = await group.next() ?? nil
@@ -155,7 +154,7 @@ extension Node {
         return await withTaskGroup(of: Event?.self) { group in
             group.addTask { await self.answer(to: request) }
             group.addTask {
-                try? await Task.sleep(for: .seconds(2))
+                await self.sleep(for: .seconds(2))
                 return nil
             }
             let first = await group.next() ?? nil

@@ -79,6 +79,7 @@ extension Node {
 
     /// The addresses of this machine's interfaces that the node listens at.
     private var localAddresses: [SocketAddress] {
+        if let address = socket.simulatedAddress { return [address] }
         guard configuration.reach == .everywhere else {
             return [SocketAddress(127, 0, 0, 1, port: port)]
         }
@@ -120,7 +121,7 @@ extension Node {
         guard case .left? = await perform({ .leaveRoom($0) }) else { throw abandoned }
         record = nil
         await saving?.value
-        guard let room else { return }
+        guard let room, let store else { return }
         do {
             try store.delete(room)
         } catch {

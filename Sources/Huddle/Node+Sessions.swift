@@ -18,8 +18,7 @@ extension Node {
     }
 
     func newSessionID() -> SessionID {
-        var secrets = SystemSecrets()
-        return secrets.identifier()
+        secrets.identifier()
     }
 
     func startSession(

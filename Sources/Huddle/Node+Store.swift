@@ -10,6 +10,7 @@ extension Node {
     func keep(_ record: MeshEngine.RoomRecord) {
         self.record = record
         if !record.name.isEmpty { roomName = record.name }
+        guard let store else { return }
         let stored = MeshStore.RoomRecord(
             secret: record.secret,
             name: currentRoomName,
@@ -58,6 +59,7 @@ extension Node {
 
     /// The room stored last, if any.
     func storedRoom() throws(HuddleError) -> MeshEngine.RoomRecord? {
+        guard let store else { return nil }
         do {
             let contents = try store.load()
             if let failure = contents.failures.first, contents.records.isEmpty { throw failure }

@@ -35,7 +35,7 @@ public actor Node {
     var outlets = Outlets()
     var socket: FaultySocket
     let discovery: DiscoverySockets?
-    var received = ReceiveBatch()
+    var received: ReceiveBatch
     var isDirty = true
     var registrations: [LoopRegistration] = []
     var timers: [LoopTimer] = []
@@ -75,8 +75,11 @@ public actor Node {
     var saving: Task<Void, Never>?
     /// Why the room could not be stored, if so.
     package internal(set) var storeFailure: String?
-    let store: RoomStore
+    /// Where rooms are stored to come back; a simulated node has no disk.
+    let store: RoomStore?
     private var lock: InstanceLock?
+    /// What identifiers are drawn from.
+    var secrets: any SecretSource
 
     init(parts: consuming NodeParts) {
         id = parts.id
@@ -88,6 +91,8 @@ public actor Node {
         discovery = parts.discovery
         store = parts.store
         lock = parts.lock
+        secrets = parts.secrets
+        received = ReceiveBatch(isUsable: !parts.socket.sockets.isEmpty)
     }
 
     deinit {
@@ -176,6 +181,16 @@ public actor Node {
         await saving?.value
         stopDriving()
         // Another node may run with this identity now, in this process or another.
+        lock = nil
+    }
+
+    /// Ends without a word, as a process that is killed.
+    ///
+    /// Whoever waits in this process hears of it; the room's other members find out by themselves.
+    package func crash() {
+        guard !isStopped else { return }
+        isStopped = true
+        stopDriving()
         lock = nil
     }
 

@@ -13,8 +13,9 @@ struct NodeParts: ~Copyable {
     let engine: Engine
     let socket: FaultySocket
     let discovery: DiscoverySockets?
-    let store: RoomStore
-    let lock: InstanceLock
+    let store: RoomStore?
+    let lock: InstanceLock?
+    let secrets: any SecretSource
 
     init(_ configuration: NodeConfiguration) throws(HuddleError) {
         let identity = try Self.identity(configuration.places.keyFile)
@@ -39,20 +40,53 @@ struct NodeParts: ~Copyable {
             configuration: engineConfiguration,
             identity: identity,
             secrets: secrets,
-            now: SystemClock.now()
+            now: loop.now
         )
         id = identity.nodeID
         self.configuration = configuration
         self.loop = loop
         self.engine = engine
         socket = FaultySocket(
-            port,
+            .machine(port),
             seed: configuration.faultSeed,
             conditions: configuration.faults ?? LinkConditions()
         )
+        self.secrets = secrets
         discovery = Self.discovery(configuration)
         store = RoomStore(path: configuration.places.rooms)
         self.lock = lock
+    }
+
+    /// The parts of a node in a simulation: all that it has of a machine is given.
+    init(_ configuration: NodeConfiguration, in place: SimulatedPlace) {
+        var secrets = place.secrets
+        let identity = Identity(from: &secrets)
+        var engineConfiguration = EngineConfiguration(
+            displayName: configuration.displayName,
+            incarnation: secrets.word(),
+            seed: secrets.word(),
+            dataPort: place.port.address.port
+        )
+        engineConfiguration.unixOrigin = place.unixOrigin
+        configuration.adapt(&engineConfiguration)
+        engine = Engine(
+            configuration: engineConfiguration,
+            identity: identity,
+            secrets: secrets.fork(),
+            now: place.loop.now
+        )
+        id = identity.nodeID
+        self.configuration = configuration
+        loop = place.loop
+        socket = FaultySocket(
+            .simulated(place.port),
+            seed: configuration.faultSeed,
+            conditions: configuration.faults ?? LinkConditions()
+        )
+        discovery = nil
+        store = nil
+        lock = nil
+        self.secrets = secrets.fork()
     }
 
     private static func identity(_ path: String) throws(HuddleError) -> Identity {
