@@ -42,6 +42,7 @@ let package = Package(
         .library(name: "Combine", targets: ["Combine"]),
         .library(name: "GroupActivities", targets: ["GroupActivities"]),
         .library(name: "CoreTransferable", targets: ["CoreTransferable"]),
+        .library(name: "HuddleTesting", targets: ["HuddleTesting"]),
         .executable(name: "huddle", targets: ["HuddleCommand"]),
     ],
     targets: [
@@ -100,6 +101,16 @@ let package = Package(
         layer(
             "GroupActivities",
             ["Huddle", "Combine", "CoreTransferable", "MessageCoding", "MeshWire"]
+        ),
+
+        // Several participants in one process, for the tests of those who use the package.
+        .target(name: "CConcurrency"),
+        layer(
+            "HuddleTesting",
+            [
+                "CConcurrency", "Huddle", "MeshSimulator", "MeshNet", "MeshFaults", "MeshCrypto",
+                "MeshWire",
+            ]
         ),
 
         // Tests.
@@ -163,6 +174,7 @@ let package = Package(
             "GroupActivitiesTests",
             ["SharePlayPeer", "SharePlayStranger", "SeedSamples", "HuddleCommand"]
         ),
+        tests("HuddleTestingTests", ["HuddleTesting", "GroupActivities", "Huddle"]),
         tests("CombineTests", ["Combine"]),
         tests("CoreTransferableTests", ["CoreTransferable"]),
         // A client as most are: in Swift 5 language mode, without our settings.

@@ -40,6 +40,11 @@ enum Layers {
         "Combine": [],
         "GroupActivities": ["Huddle", "Combine", "CoreTransferable", "MessageCoding", "MeshWire"],
         "CoreTransferable": [],
+        "CConcurrency": [],
+        "HuddleTesting": [
+            "CConcurrency", "Huddle", "MeshSimulator", "MeshNet", "MeshFaults", "MeshCrypto",
+            "MeshWire",
+        ],
     ]
 
     /// For each module the modules of the system that it may import.
@@ -52,6 +57,7 @@ enum Layers {
         "Combine": ["Dispatch", "Foundation", "Synchronization"],
         "GroupActivities": ["Foundation", "Observation", "Synchronization"],
         "CoreTransferable": ["Foundation"],
+        "HuddleTesting": ["Dispatch", "Synchronization"],
     ]
 
     /// The modules whose values only their arguments may decide.
@@ -62,6 +68,7 @@ enum Layers {
 
     /// The files that may import a C library where their module's rule is one file, not all.
     static let wrappers: [String: Set<String>] = [
+        "CConcurrency": ["Sources/HuddleTesting/GlobalJobs.swift"],
         "CSodium": ["Sources/MeshCrypto/Sodium.swift", "Sources/MeshCrypto/SecretBytes.swift"],
         "Glibc": [
             "Sources/MeshNet/LinuxCalls.swift", "Sources/MeshStore/FileCalls.swift",
@@ -77,6 +84,7 @@ enum Layers {
         "Sources/MeshNet/LinuxCalls.swift",
         "Sources/MeshNet/EventLoop+Executor.swift",
         "Sources/MeshStore/FileCalls.swift",
+        "Sources/HuddleTesting/GlobalJobs.swift",
         // The command's own calls of the system: processes, signals, terminal.
         "Sources/HuddleCommand/System/ChildProcess.swift",
         "Sources/HuddleCommand/System/Signals.swift",
@@ -89,6 +97,7 @@ enum Layers {
         "Sources/Combine/",
         "Sources/GroupActivities/",
         "Sources/CoreTransferable/",
+        "Sources/HuddleTesting/",
         "Sources/MeshFaults/",
         "Sources/MeshSimulator/",
         // The values of the wire that the public API shows.
