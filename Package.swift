@@ -43,6 +43,7 @@ let package = Package(
         .library(name: "GroupActivities", targets: ["GroupActivities"]),
         .library(name: "CoreTransferable", targets: ["CoreTransferable"]),
         .library(name: "HuddleTesting", targets: ["HuddleTesting"]),
+        .library(name: "HuddleMedia", targets: ["HuddleMedia"]),
         .executable(name: "huddle", targets: ["HuddleCommand"]),
     ],
     targets: [
@@ -94,6 +95,9 @@ let package = Package(
             ],
             swiftSettings: house
         ),
+
+        // What the machine shows and plays.
+        layer("HuddleMedia", ["Huddle"]),
 
         // Apple's names; nothing above imports them.
         layer("Combine"),
@@ -175,6 +179,7 @@ let package = Package(
             ["SharePlayPeer", "SharePlayStranger", "SeedSamples", "HuddleCommand"]
         ),
         tests("HuddleTestingTests", ["HuddleTesting", "GroupActivities", "Huddle"]),
+        tests("HuddleMediaTests", ["HuddleMedia", "Huddle"]),
         tests("CombineTests", ["Combine"]),
         tests("CoreTransferableTests", ["CoreTransferable"]),
         // A client as most are: in Swift 5 language mode, without our settings.

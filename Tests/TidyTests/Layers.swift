@@ -37,6 +37,7 @@ enum Layers {
             "MeshCrypto", "MeshTransport", "MeshConsensus", "MeshSession", "MeshContent",
             "MeshPlayback", "MessageCoding", "MeshWire",
         ],
+        "HuddleMedia": ["Huddle"],
         "Combine": [],
         "GroupActivities": ["Huddle", "Combine", "CoreTransferable", "MessageCoding", "MeshWire"],
         "CoreTransferable": [],
@@ -54,6 +55,7 @@ enum Layers {
         "MessageCoding": ["FoundationEssentials"],
         "Huddle": ["FoundationEssentials", "Synchronization"],
         "HuddleCommand": ["Foundation", "FoundationEssentials", "Glibc", "Synchronization"],
+        "HuddleMedia": ["Foundation", "Observation", "Synchronization"],
         "Combine": ["Dispatch", "Foundation", "Synchronization"],
         "GroupActivities": ["Foundation", "Observation", "Synchronization"],
         "CoreTransferable": ["Foundation"],
@@ -98,6 +100,7 @@ enum Layers {
         "Sources/GroupActivities/",
         "Sources/CoreTransferable/",
         "Sources/HuddleTesting/",
+        "Sources/HuddleMedia/",
         "Sources/MeshFaults/",
         "Sources/MeshSimulator/",
         // The values of the wire that the public API shows.
