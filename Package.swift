@@ -35,6 +35,22 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], files: [String] 
     )
 }
 
+/// A program made of a document's code: without our settings, in the language mode of its time.
+func sample(
+    _ name: String,
+    at path: String? = nil,
+    exclude: [String] = [],
+    _ settings: [SwiftSetting] = []
+) -> Target {
+    .executableTarget(
+        name: String(name.split(separator: "/").last ?? ""),
+        dependencies: ["GroupActivities", "HuddleMedia", "SampleDriver"],
+        path: path ?? "Tests/SeedSamples/\(name)",
+        exclude: exclude,
+        swiftSettings: settings
+    )
+}
+
 let package = Package(
     name: "huddle",
     products: [
@@ -168,15 +184,34 @@ let package = Package(
             dependencies: ["GroupActivities", "Huddle"],
             path: "Tests/SharePlayStranger"
         ),
-        // A manager as tutorials of Apple's API have it, and what it takes for granted in a second file.
-        .executableTarget(
-            name: "SeedSamples",
-            dependencies: ["GroupActivities", "Huddle"],
-            path: "Tests/SeedSamples"
+        // Code of tutorials of Apple's API as it stands, and what it takes for granted in second files.
+        .target(
+            name: "SampleDriver",
+            dependencies: ["GroupActivities"],
+            path: "Tests/SeedSamples/SampleDriver",
+            swiftSettings: [.swiftLanguageMode(.v5)]
         ),
+        sample("Seed000", [.swiftLanguageMode(.v5)]),
+        sample(
+            "SeedSamples",
+            at: "Tests/SeedSamples",
+            exclude: ["SampleDriver", "Seed000", "Seed002", "Seed003", "Seed004", "Modes"]
+        ),
+        sample("Seed002"),
+        sample("Seed003", [.swiftLanguageMode(.v5)]),
+        sample("Seed004"),
+        // The same files in the other language modes that people's projects have.
+        sample("Modes/Seed001Swift5", [.swiftLanguageMode(.v5)]),
+        sample("Modes/Seed001MainActor", [.defaultIsolation(MainActor.self)]),
+        sample("Modes/Seed002Swift5", [.swiftLanguageMode(.v5)]),
+        sample("Modes/Seed003MainActor", [.defaultIsolation(MainActor.self)]),
+        sample("Modes/Seed004Swift5", [.swiftLanguageMode(.v5)]),
         tests(
             "GroupActivitiesTests",
-            ["SharePlayPeer", "SharePlayStranger", "SeedSamples", "HuddleCommand"]
+            [
+                "SharePlayPeer", "SharePlayStranger", "HuddleCommand", "SeedSamples", "Seed000",
+                "Seed002", "Seed003", "Seed004",
+            ]
         ),
         tests("HuddleTestingTests", ["HuddleTesting", "GroupActivities", "Huddle"]),
         tests("HuddleMediaTests", ["HuddleMedia", "Huddle"]),

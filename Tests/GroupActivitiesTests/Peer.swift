@@ -50,7 +50,7 @@ final class Peer: Sendable {
     }
 
     /// Where the tests' own products stand.
-    private static let products = URL(fileURLWithPath: CommandLine.arguments[0])
+    static let products = URL(fileURLWithPath: CommandLine.arguments[0])
         .deletingLastPathComponent()
 
     private func take(_ data: Data) {

@@ -1,0 +1,1 @@
+../../Seed002/FillIns.swift

@@ -1,0 +1,1 @@
+../../Seed002/Seed002.swift

@@ -1,0 +1,1 @@
+../../Seed003/FillIns.swift

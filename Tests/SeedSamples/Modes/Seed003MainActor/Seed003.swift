@@ -1,0 +1,1 @@
+../../Seed003/Seed003.swift

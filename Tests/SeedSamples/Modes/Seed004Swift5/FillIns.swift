@@ -1,0 +1,1 @@
+../../Seed004/FillIns.swift

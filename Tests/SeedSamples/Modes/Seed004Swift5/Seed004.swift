@@ -1,0 +1,1 @@
+../../Seed004/Seed004.swift
