@@ -99,7 +99,9 @@ final class SessionDirectory<ActivityType: GroupActivity>: SessionOffering {
     func subscribe() -> MailboxSequence<UncheckedBox<GroupSession<ActivityType>>> {
         let mailbox = Mailbox<UncheckedBox<GroupSession<ActivityType>>>(.newest(256))
         state.withLock { state in
-            for running in state.running.values { mailbox.send(running) }
+            // In an order that repeats, whatever the dictionary's is.
+            let running = state.running.sorted { $0.key.uuidString < $1.key.uuidString }
+            for (_, session) in running { mailbox.send(session) }
             state.subscribers.append(mailbox)
         }
         return mailbox.makeSequence()

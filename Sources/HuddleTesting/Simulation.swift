@@ -115,13 +115,18 @@ public final class Simulation: Sendable {
             secrets: SeededSecrets(seed: draws.next()),
             unixOrigin: Self.unixOrigin
         )
+        let configuration = NodeConfiguration(name: name, places: Places(below: ""))
+        let node: Node
         do {
-            let configuration = NodeConfiguration(name: name, places: Places(below: ""))
-            let node = try await Node.start(configuration, in: place)
-            link.attach(node)
-            let host = participants.first { !$0.isGone }
-            if let room = await host?.node.room {
-                _ = try await node.join(Invitation(try await room.invite().link))
+            node = try await Node.start(configuration, in: place)
+        } catch {
+            throw SimulationError.notAdmitted(participant: name, "\(error)")
+        }
+        link.attach(node)
+        let host = await participants.first { !$0.isGone }?.node.room
+        do {
+            if let host {
+                _ = try await node.join(Invitation(try await host.invite().link))
             } else {
                 _ = try await node.createRoom(named: "simulation")
             }
@@ -136,9 +141,15 @@ public final class Simulation: Sendable {
             where diagnosis == nil {
                 break
             }
+            // Its time is over if the task was cancelled.
+            try Task.checkCancellation()
             state.withLock { $0.participants.append(participant) }
             return participant
         } catch {
+            core.network.unplug(link.index)
+            await node.crash()
+            // A host has four at most.
+            await host?.closeInvites()
             throw SimulationError.notAdmitted(participant: name, "\(error)")
         }
     }

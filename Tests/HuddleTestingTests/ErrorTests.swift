@@ -49,14 +49,17 @@ struct ErrorTests {
         let simulation = Simulation(seed: 9)
         _ = try await simulation.participant("A")
         simulation.network.set(loss: 1)
-        await #expect(throws: SimulationError.self) {
-            _ = try await simulation.participant("B")
+        for _ in 1...5 {
+            await #expect(throws: SimulationError.self) {
+                _ = try await simulation.participant("B")
+            }
         }
-        // The next one does.
+        // The next one does, and those before leave nothing behind.
         simulation.network.set()
         let c = try await simulation.participant("C")
         #expect(c.name == "C")
         #expect(simulation.participants.map(\.name) == ["A", "C"])
+        #expect(await c.node.room?.members.count == 2)
         try await simulation.settle(within: .seconds(5))
     }
 

@@ -123,6 +123,17 @@ struct SimulationTests {
         }
     }
 
+    @Test("virtual time passes faster than the wall's")
+    func speed() async throws {
+        let party = try await Party(seed: 8, ["A", "B"])
+        try await party.gather()
+        let wall = ContinuousClock.now
+        await party.simulation.advance(by: .seconds(60))
+        let ratio = Duration.seconds(60) / (ContinuousClock.now - wall)
+        print("two in a session: \(ratio) times as fast as the wall")
+        #expect(ratio > 1)
+    }
+
     @Test("eligibility is the participant's own")
     func eligibility() async throws {
         let simulation = Simulation(seed: 11)

@@ -76,6 +76,18 @@ struct EventLoopTests {
         #expect(isThere)
     }
 
+    @Test("a sleep by the loop's clock is as long as it says, and ends when cancelled")
+    func sleeps() async throws {
+        let loop = try EventLoop()
+        let begin = loop.now
+        await loop.sleep(for: .milliseconds(2))
+        #expect(loop.now - begin >= .milliseconds(2))
+        let long = Task { await loop.sleep(for: .seconds(3600)) }
+        long.cancel()
+        await long.value
+        #expect(loop.now - begin < .seconds(3600))
+    }
+
     @Test("readiness enters the actor without a hop")
     func readiness() async throws {
         let resident = try Resident(try EventLoop())
