@@ -198,6 +198,7 @@ extension Node {
         standings[session] = nil
         standingOrder.removeAll { $0 == session }
         nonces[session] = nil
+        board.finish(session)
         ends.append((session, reason))
         if ends.count > Self.rememberedEnds { ends.removeFirst() }
         hubs.removeValue(forKey: session)?.finish(reason)

@@ -43,7 +43,9 @@ extension Node {
             invites[slot] = nil
             tell(.inviteBurned(slot: Int(slot), reason: Self.words(reason)))
         case .message(let message):
-            if hub(message.session).deliver(Message(message)) {
+            if isNotice(message) {
+                break
+            } else if hub(message.session).deliver(Message(message)) {
                 pause(message.session, message.channel, true)
             }
         case .peer(let node, let change):

@@ -22,7 +22,8 @@ extension Node {
             node: self.id,
             name: configuration.displayName,
             number: 0,
-            isPresent: true
+            isPresent: true,
+            isNearbyWithLocalParticipant: true
         )
     }
 }

@@ -81,6 +81,7 @@ extension Node {
         for listener in sessionListeners { listener.finish() }
         listeners = []
         sessionListeners = []
+        board.finish(nil)
     }
 
     /// Changes the room's state, and answers with what the log made of it.

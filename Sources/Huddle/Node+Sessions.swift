@@ -1,5 +1,6 @@
 import MeshCrypto
 import MeshEngine
+import MeshNet
 import MeshSession
 import MeshTransport
 package import MeshWire
@@ -113,8 +114,16 @@ extension Node {
             node: participant.process.nodeID,
             name: engine.room?.member(participant.process)?.name ?? "",
             number: Int(participant.number),
-            isPresent: participant.isPresent
+            isPresent: participant.isPresent,
+            isNearbyWithLocalParticipant: isNearby(participant.process)
         )
+    }
+
+    /// Whether a process is this one, or its current path leads through a network of this machine.
+    private func isNearby(_ process: ProcessID) -> Bool {
+        guard process != engine.process else { return true }
+        guard let address = addresses[process.nodeID]?.last else { return false }
+        return networks.contain(address, now: loop.turnInstant)
     }
 
     /// The kind of activity of a session; `nil` if there is no such session.

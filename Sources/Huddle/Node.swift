@@ -63,11 +63,13 @@ public actor Node {
     var standings: [SessionID: SessionStanding] = [:]
     var standingOrder: [SessionID] = []
     var sessionListeners: [Mailbox<SessionUpdate>] = []
+    var board = NoticeBoard()
     /// How the last sessions ended for this node.
     var ends: [(session: SessionID, reason: GroupSessionError)] = []
     /// Numbers drawn for joins that are not in the log yet.
     var nonces: [SessionID: UInt64] = [:]
     var addresses: [NodeID: [SocketAddress]] = [:]
+    var networks = NearbyNetworks()
     var invites: [UInt8: OpenInvite] = [:]
 
     var record: MeshEngine.RoomRecord?

@@ -17,19 +17,25 @@ public struct Participant: Identifiable, Sendable {
     public let number: Int
     /// Whether its node is in the view; if not, it is away and has the grace to come back.
     public let isPresent: Bool
+    /// Whether it is on this machine or reached through a network that this machine is part of.
+    ///
+    /// As it stood when the value was made; always `true` of oneself.
+    public let isNearbyWithLocalParticipant: Bool
 
     package init(
         participantID: ParticipantID,
         node: NodeID,
         name: String,
         number: Int,
-        isPresent: Bool
+        isPresent: Bool,
+        isNearbyWithLocalParticipant: Bool
     ) {
         self.participantID = participantID
         self.node = node
         self.name = name
         self.number = number
         self.isPresent = isPresent
+        self.isNearbyWithLocalParticipant = isNearbyWithLocalParticipant
     }
 }
 

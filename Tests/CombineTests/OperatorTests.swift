@@ -90,6 +90,31 @@ import Testing
         merged.cancel()
     }
 
+    /// Lines for a test, kept by reference.
+    private final class Lines: TextOutputStream {
+        var text = ""
+
+        func write(_ string: String) { text += string }
+    }
+
+    @Test("print writes a line for each event and changes none") func printing() {
+        let lines = Lines()
+        #expect(record(Just(1).print("x", to: lines)) == ([1], true))
+        #expect(lines.text.hasPrefix("x: receive subscription: ("))
+        #expect(
+            lines.text.hasSuffix(
+                "x: request unlimited\nx: receive value: (1)\nx: receive finished\n"
+            )
+        )
+        let other = Lines()
+        PassthroughSubject<Int, Never>().print(to: other).sink { _ in }.cancel()
+        #expect(other.text.hasSuffix("\nreceive cancel\n"))
+        let failing = Lines()
+        _ = Fail(outputType: Int.self, failure: Broken()).print("", to: failing)
+            .sink(receiveCompletion: { _ in }, receiveValue: { _ in })
+        #expect(failing.text.contains("receive error: (Broken"))
+    }
+
     @Test("first cancels its upstream, so that an endless one ends") func firstCancels() {
         let subject = PassthroughSubject<Int, Never>()
         var events: [String] = []

@@ -49,6 +49,8 @@ public enum Publishers {
     public typealias Throttle<Upstream: Publisher, Context: Scheduler> = Filter<Upstream>
     /// The publisher of `handleEvents`.
     public typealias HandleEvents<Upstream: Publisher> = Filter<Upstream>
+    /// The publisher of `print`.
+    public typealias Print<Upstream: Publisher> = Filter<Upstream>
     /// The publisher of `flatMap`.
     public typealias FlatMap<NewPublisher: Publisher, Upstream: Publisher> = Operator<
         Upstream, NewPublisher.Output, NewPublisher.Failure
