@@ -25,6 +25,37 @@ enum ActivityPayload {
     }
 }
 
+extension Node {
+    /// Starts an activity whose value is encoded already.
+    ///
+    /// Throws ``ActivationError`` if what is shown of it is above a limit, and `HuddleError`.
+    func start(
+        _ identifier: String,
+        payload: [UInt8],
+        shown: GroupActivityMetadata
+    ) async throws -> (session: Session, isNew: Bool) {
+        var options = Session.Options()
+        options.endsWhenInitiatorLeaves = shown.lifetimePolicy == .endsWhenInitiatorLeaves
+        return try await activate(
+            identifier: identifier,
+            payload: payload,
+            metadata: try ActivityPayload.encode(shown.checked()),
+            options: options
+        )
+    }
+
+    /// Starts an activity of a program that this one does not know, whose value has these fields.
+    ///
+    /// Throws ``ActivationError`` for what cannot be encoded or is above a limit, and `HuddleError`.
+    package func startActivity(
+        _ identifier: String,
+        fields: some Encodable,
+        shown: GroupActivityMetadata
+    ) async throws -> (session: Session, isNew: Bool) {
+        try await start(identifier, payload: try ActivityPayload.encode(fields), shown: shown)
+    }
+}
+
 /// The names by which types find each other.
 enum RoutingName {
     /// The name of a type; an over-long one is cut, so that it is still a legal identifier.

@@ -10,6 +10,12 @@ public protocol GroupActivity: Decodable, Encodable {
     /// Unless given, the name of the type without its module.
     static var activityIdentifier: String { get }
 
+    /// Whether a session of the activity that `activityIdentifier` names is one of this type's.
+    ///
+    /// Unless given, whether it is this type's own identifier; a type that reads the values of an older
+    /// one also takes that one's.
+    static func _identifiable(by activityIdentifier: String) -> Bool
+
     /// What people are shown of it.
     var metadata: GroupActivityMetadata { get async }
 }
@@ -17,6 +23,11 @@ public protocol GroupActivity: Decodable, Encodable {
 extension GroupActivity {
     /// The name of the type without its module.
     public static var activityIdentifier: String { RoutingName.text(of: Self.self) }
+
+    /// Whether it is this type's own identifier.
+    public static func _identifiable(by activityIdentifier: String) -> Bool {
+        activityIdentifier == Self.activityIdentifier
+    }
 
     /// The sessions of this activity.
     public typealias Sessions = GroupSession<Self>.Sessions
@@ -31,12 +42,26 @@ extension GroupActivity {
     /// Asks whether the activity shall be shared, before it is started.
     ///
     /// Where activities cannot be started the answer is `activationDisabled` at once, and the program goes
-    /// on alone. Else ``GroupActivityPolicy/activation`` answers, in its own time; without one the answer
-    /// is `activationPreferred`.
+    /// on alone. Else ``GroupActivityPolicy/activation`` answers; without one the answer is
+    /// `activationPreferred`. It is `cancelled` if that takes longer than 60 s, or if the task is cancelled.
     public func prepareForActivation() async -> GroupActivityActivationResult {
         guard Conversation.current.eligibility == nil else { return .activationDisabled }
         guard let ask = await GroupActivityPolicy.activation else { return .activationPreferred }
-        return await ask(Self.activityIdentifier, await metadata)
+        let (identifier, shown) = (Self.activityIdentifier, await timelyMetadata)
+        return await TimeLimit.value(within: TimeLimit.activation) {
+            await ask(identifier, shown)
+        } ?? .cancelled
+    }
+
+    /// What people are shown; empty if it takes longer than 5 s to say.
+    var timelyMetadata: GroupActivityMetadata {
+        get async {
+            // It runs where the caller does, who waits meanwhile.
+            let read = UncheckedBox { await metadata }
+            return await TimeLimit.value(within: TimeLimit.metadata) {
+                await read.value()
+            } ?? GroupActivityMetadata()
+        }
     }
 
     /// Starts a session of this activity for the room, and waits until the room has taken it.
@@ -49,17 +74,10 @@ extension GroupActivity {
     public func activate() async throws -> Bool {
         let conversation = Conversation.current
         let payload = try ActivityPayload.encode(self)
-        let shown = await metadata
+        let shown = await timelyMetadata
         do {
             let node = try conversation.node()
-            var options = Session.Options()
-            options.endsWhenInitiatorLeaves = shown.lifetimePolicy == .endsWhenInitiatorLeaves
-            _ = try await node.activate(
-                identifier: Self.activityIdentifier,
-                payload: payload,
-                metadata: try ActivityPayload.encode(shown.checked()),
-                options: options
-            )
+            _ = try await node.start(Self.activityIdentifier, payload: payload, shown: shown)
             return true
         } catch let diagnosis as EligibilityDiagnosis {
             throw ActivationError.notEligible(diagnosis)
@@ -122,6 +140,11 @@ public enum GroupActivityPolicy {
     /// Asked by ``GroupActivity/prepareForActivation()``: the activity's identifier and what is shown of it.
     public static var activation:
         (@MainActor (String, GroupActivityMetadata) async -> GroupActivityActivationResult)?
+
+    /// Shows a person the invitation of a ``GroupActivitySharingController``.
+    ///
+    /// Without one it is printed to stderr, and those who are in the room already are invited by a notice.
+    public static var presentInvitation: (@MainActor (GroupActivityInvitation) -> Void)?
 
     /// Called when a session asks to be brought to the front; gets the session's identifier.
     public static var foreground: (@MainActor (UUID) -> Void)?

@@ -7,6 +7,9 @@ import Synchronization
 /// invalidated, whether or not the program keeps it.
 public final class GroupSession<ActivityType: GroupActivity>: ObservableObject, @unchecked Sendable
 {
+    /// What tells before each change.
+    public typealias ObjectWillChangePublisher = ObservableObjectPublisher
+
     /// Where this program stands in a session.
     public enum State: Sendable {
         /// The session is there; this program has not joined.

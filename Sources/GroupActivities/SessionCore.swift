@@ -91,6 +91,12 @@ final class SessionCore: Sendable {
         }
     }
 
+    /// Shows the others that a participant did something; nobody is told if that is not possible.
+    func notify(_ text: String, by participant: ParticipantID) {
+        guard isJoined else { return }
+        Task { [session] in try? await session.notify(text, by: participant) }
+    }
+
     /// What messages go by from now on; called where and when it is published.
     func publish(_ participants: Set<Participant>, isJoined: Bool) {
         let ready = state.withLock { state -> [Waiter] in

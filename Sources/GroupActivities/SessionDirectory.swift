@@ -63,7 +63,7 @@ final class SessionDirectory<ActivityType: GroupActivity>: SessionOffering {
         let id = update.session.id.uuid
         if update.isAgain { await renew(id) }
         guard update.slot == Node.activitySlot,
-            update.activity.identifier == ActivityType.activityIdentifier,
+            ActivityType._identifiable(by: update.activity.identifier),
             state.withLock({ $0.running[id] == nil && !$0.left.contains(id) }),
             let local = await node.localParticipantToBe(of: update.session.id),
             let activity = try? ActivityPayload.decode(ActivityType.self, update.activity.payload)

@@ -12,8 +12,13 @@ final class Party: Sendable {
     /// The peers, the first of which made the room.
     var peers: [Peer] { all.withLock { $0 } }
 
-    /// Starts `names`, the first of which makes the room.
-    init(_ names: [String], fault: String = "", grace: Int = 3) async throws {
+    /// Starts `names`, the first of which makes the room, or does what else `host` says.
+    init(
+        _ names: [String],
+        fault: String = "",
+        grace: Int = 3,
+        host word: String = "host"
+    ) async throws {
         var template = Array("/tmp/huddle-party-XXXXXX".utf8CString)
         _ = try #require(mkdtemp(&template))
         folder = String(
@@ -21,7 +26,7 @@ final class Party: Sendable {
             as: UTF8.self
         )
         extra = [fault, "\(grace)"]
-        let host = try Peer(names[0], in: folder, ["host", "-"] + extra)
+        let host = try Peer(names[0], in: folder, [word, "-"] + extra)
         all.withLock { $0 = [host] }
         try await host.expect("ready")
         for name in names.dropFirst() { try await welcome(name) }

@@ -31,7 +31,8 @@ final class Peer: Sendable {
         _ name: String,
         _ program: String,
         _ arguments: [String],
-        environment: [String: String] = [:]
+        environment: [String: String] = [:],
+        hearsErrors: Bool = false
     ) throws {
         self.name = name
         process = Process()
@@ -42,6 +43,7 @@ final class Peer: Sendable {
         let (stdin, stdout) = (Pipe(), Pipe())
         process.standardInput = stdin
         process.standardOutput = stdout
+        if hearsErrors { process.standardError = stdout }
         input = stdin.fileHandleForWriting
         stdout.fileHandleForReading.readabilityHandler = { [weak self] handle in
             self?.take(handle.availableData)

@@ -4,7 +4,8 @@ import MeshFaults
 
 @main
 struct Program {
-    /// `SharePlayPeer FOLDER host -` makes a room; `SharePlayPeer FOLDER guest LINK` enters it.
+    /// `SharePlayPeer FOLDER host -` makes a room; `SharePlayPeer FOLDER guest LINK` enters it;
+    /// `SharePlayPeer FOLDER alone -` has a node in no room.
     ///
     /// Two more may follow: how bad the links are, as `huddle up --fault` has it, and the grace in seconds.
     @MainActor static func main() async throws {
@@ -24,8 +25,10 @@ struct Program {
             configuration.faults = try LinkConditions(parsing: arguments[4])
         }
         let node = try await Node.start(configuration)
-        let room: Room
-        if arguments[2] == "host" {
+        let room: Room?
+        if arguments[2] == "alone" {
+            room = nil
+        } else if arguments[2] == "host" {
             room = try await node.createRoom(named: "test")
         } else {
             room = try await node.join(Invitation(arguments[3]))

@@ -11,11 +11,14 @@ struct Canvas: GroupActivity {
 
     var title: String
     var endsWithInitiator = false
+    /// Where those go who lack the program.
+    var address: String?
 
     var metadata: GroupActivityMetadata {
         var metadata = GroupActivityMetadata()
         metadata.title = title
         metadata.type = .createTogether
+        metadata.fallbackURL = address.flatMap { URL(string: $0) }
         if endsWithInitiator { metadata.lifetimePolicy = .endsWhenInitiatorLeaves }
         return metadata
     }
@@ -24,7 +27,7 @@ struct Canvas: GroupActivity {
 @MainActor
 final class Peer {
     private let observer: GroupStateObserver
-    private var session: GroupSession<Canvas>?
+    private(set) var session: GroupSession<Canvas>?
     private var reliable: GroupSessionMessenger?
     private var unreliable: GroupSessionMessenger?
     private var subscriptions = Set<AnyCancellable>()
@@ -33,6 +36,7 @@ final class Peer {
     private var isSilent = false
     /// Whoever was ever there, so that a message can be meant for one that is gone.
     private var known: Set<Participant> = []
+    private let sharing = Sharing()
 
     init() {
         observer = GroupStateObserver()
@@ -168,7 +172,8 @@ final class Peer {
         do {
             switch words[0] {
             case "activate":
-                let canvas = Canvas(title: words[1], endsWithInitiator: words.contains("bound"))
+                var canvas = Canvas(title: words[1], endsWithInitiator: words.contains("bound"))
+                canvas.address = words.first { $0.hasPrefix("http") }
                 say("activated \(try await canvas.activate())")
             case "prepare": say("prepared \(await Canvas(title: "x").prepareForActivation())")
             case "join": session?.join()
@@ -226,7 +231,7 @@ final class Peer {
             case "string":
                 try await reliable?.send(words[1])
                 say("sent string")
-            default: say("error unknown word \(words[0])")
+            default: try await sharing.obey(words, self)
             }
         } catch {
             say("error \(error)")

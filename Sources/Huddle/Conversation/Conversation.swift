@@ -98,6 +98,9 @@ public final class Conversation: Sendable {
         return node
     }
 
+    /// The node that stands for the conversation, in a room or not.
+    var currentNode: Node? { state.withLock { $0.node } }
+
     /// The one object of this type that goes with the conversation, made at the first call.
     package func companion<Companion: AnyObject & Sendable>(
         _ make: () -> Companion

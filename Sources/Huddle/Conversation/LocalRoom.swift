@@ -7,8 +7,10 @@ import MeshWire
 /// Whoever may open that node's control socket, this user alone, may ask it for an invitation; the
 /// program comes in as its guest, with an identity of its own that ends with it.
 enum LocalRoom {
-    /// A node of this process that is in the room.
-    static func enter() async throws(EligibilityDiagnosis) -> Node {
+    /// A node of this process that is in the room; its files stand in a folder of this name.
+    static func enter(
+        _ name: String = "\(ProcessInfo.processInfo.processIdentifier)"
+    ) async throws(EligibilityDiagnosis) -> Node {
         guard let places = Places.ofUser else { throw .noRoom }
         let link: String?
         do throws(ControlFailure) {
@@ -19,13 +21,8 @@ enum LocalRoom {
             throw .refused(error.message)
         }
         guard let link else { throw .noRoom }
-        let process = ProcessInfo.processInfo
-        let folder = "\(places.runtime)/programs/\(process.processIdentifier)"
         do {
-            var configuration = NodeConfiguration(
-                name: process.processName,
-                places: Places(below: folder)
-            )
+            var configuration = configuration(name, places)
             // A room that stays on this machine is entered the same way.
             if InviteLink(link)?.addresses.allSatisfy(\.isLoopback) == true {
                 configuration.reach = .loopback
@@ -41,5 +38,20 @@ enum LocalRoom {
         } catch {
             throw .refused("\(error)")
         }
+    }
+
+    /// A node of this process in no room, with an identity of its own that ends with it.
+    static func start(_ name: String) async throws(HuddleError) -> Node {
+        guard let places = Places.ofUser else {
+            throw HuddleError(.system, "it is not known where your files are: HOME is not set")
+        }
+        return try await Node.start(configuration(name, places))
+    }
+
+    private static func configuration(_ name: String, _ places: Places) -> NodeConfiguration {
+        NodeConfiguration(
+            name: ProcessInfo.processInfo.processName,
+            places: Places(below: "\(places.runtime)/programs/\(name)")
+        )
     }
 }
