@@ -42,7 +42,7 @@ struct ControlSocketTests {
         ),
         Row(line: "{\"op\": \"\u{0}\"}", code: "protocol", because: "a control character"),
         Row(
-            line: #"{"op": "status", "x": ""# + String(repeating: "x", count: 70_000) + #""}"#,
+            line: #"{"op": "status", "x": ""# + String(repeating: "x", count: 140_000) + #""}"#,
             code: "protocol",
             because: "longer than a line may be"
         ),

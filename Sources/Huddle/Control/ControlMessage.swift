@@ -5,8 +5,8 @@
 /// then lines `{"event": …}` until the connection closes. Requests of one connection are answered in the
 /// order in which they finish; `"id"`, if given, comes back in the answer (`60-lab.md` §3).
 package enum ControlMessage {
-    /// The longest line, its newline included.
-    package static let lineBytesMaximum = 1 << 16
+    /// The longest line, its newline included: an activity of 64 KiB has a place in it as JSON.
+    package static let lineBytesMaximum = 1 << 17
     /// Connections a node serves at a time.
     package static let connectionsMaximum = 32
     /// Requests of one connection that may wait for their answers.

@@ -112,15 +112,48 @@ let commandTable: [CommandSpecification] = [
         summary: "start an activity for the programs that know it",
         discussion: [
             "IDENTIFIER is the activityIdentifier of a SharePlay program; what stands behind it are the "
-                + "fields of its activity, as text. Programs of the room that listen for it are offered the "
-                + "session. An activity that runs ends, unless it is the same one."
+                + "fields of its activity, as text. --payload has the whole value as JSON, also nested. "
+                + "Programs of the room that listen for it are offered the session. An activity that runs "
+                + "ends, unless it is the same one."
         ],
-        examples: ["huddle start org.example.watch movieID=12 --title 'Film night'"],
+        examples: [
+            "huddle start org.example.watch movieID=12 --title 'Film night'",
+            "huddle start org.example.quiz --payload quiz.json",
+        ],
         operandCount: 1...64,
         options: [
-            .value("--title", "TITLE", "what people are shown, at most 256 bytes"), jsonOption,
+            .value("--title", "TITLE", "what people are shown, at most 256 bytes"),
+            .value("--payload", "FILE", "the activity's value as JSON; - reads the standard input"),
+            jsonOption,
         ],
         body: StartCommand.run
+    ),
+    CommandSpecification(
+        name: "open",
+        operands: "[SESSION]",
+        summary: "where to go without the program: a session's web address",
+        discussion: [
+            "Shows the address that an activity names for those who lack its program, and opens it by "
+                + "xdg-open once you say yes. It comes from another member: read it first. Only https is "
+                + "opened. SESSION is an activity's identifier or the beginning of a session's; it may be left "
+                + "out if one session has an address."
+        ],
+        operandCount: 0...1,
+        options: [.flag("--yes", "open it without a question"), jsonOption],
+        body: OpenCommand.run
+    ),
+    CommandSpecification(
+        name: "notices",
+        operands: "[accept|decline [NUMBER]]",
+        summary: "what others told the room that they did; their invitations",
+        discussion: [
+            "Without a word it lists the newest notices. accept and decline answer an invitation: the "
+                + "newest, or that of the number given. An activity starts when the first one accepts."
+        ],
+        operandCount: 0...2,
+        verbs: ["accept", "decline"],
+        options: [jsonOption],
+        body: NoticesCommand.run
     ),
     CommandSpecification(
         name: "chat",

@@ -30,33 +30,3 @@ enum SessionsCommand {
         return ExitCode.success
     }
 }
-
-/// `huddle start`: starts an activity for the programs that know it.
-enum StartCommand {
-    @MainActor
-    static func run(_ invocation: Invocation) async throws(Failure) -> Int32 {
-        var members = [JSON.Member.text("activity", invocation.operands[0])]
-        if let title = invocation.value("--title") { members.append(.text("title", title)) }
-        var fields: [JSON.Member] = []
-        for operand in invocation.operands.dropFirst() {
-            let parts = operand.split(
-                separator: "=",
-                maxSplits: 1,
-                omittingEmptySubsequences: false
-            )
-            guard parts.count == 2, !parts[0].isEmpty else {
-                throw .usage("'\(operand)' is no KEY=VALUE", command: "start")
-            }
-            fields.append(.text(String(parts[0]), String(parts[1])))
-        }
-        members.append(JSON.Member("fields", .object(fields)))
-        let answer = try invocation.connect().ask("activity.start", members)
-        invocation.show(
-            answer,
-            answer["isNew"]?.flag == false
-                ? "the same runs already: \(answer.shown("activity"))"
-                : "started \(answer.shown("activity")); programs that know it are offered the session"
-        )
-        return ExitCode.success
-    }
-}

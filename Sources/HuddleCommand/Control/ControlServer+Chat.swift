@@ -30,7 +30,7 @@ extension ControlServer {
             let connection = connection(request.connection)
             connection?.topics.insert(topic)
             connection?.owed += chat.history.map { $0.merging([JSON.Member("isHistory", true)]) }
-        case "room", "invites":
+        case "room", "invites", "notices":
             _ = try await requireRoom()
             connection(request.connection)?.topics.insert(topic)
         case "values":
@@ -38,7 +38,7 @@ extension ControlServer {
         default:
             throw ControlFailure(
                 "request",
-                "there is no topic '\(topic)'; it is chat, invites, room or values",
+                "there is no topic '\(topic)'; it is chat, invites, notices, room or values",
                 exit: 2
             )
         }

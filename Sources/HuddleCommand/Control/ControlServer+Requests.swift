@@ -29,6 +29,8 @@ extension ControlServer {
         case "values.conflicts": try await listConflicts(request)
         case "values.acknowledge": try await acknowledgeConflict(request)
         case "sessions": await listSessions()
+        case "notices.list": listNotices()
+        case "notices.answer": try await answerNotice(request)
         case "activity.start": try await startActivity(request)
         case "session.start": try await startSession(request)
         case "session.join": try await joinSession(request)

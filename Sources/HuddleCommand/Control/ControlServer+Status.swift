@@ -94,12 +94,14 @@ extension ControlServer {
                 ]
             }
             let lead = await session.lead
+            let activity = await session.activity
+            let metadata = shown(activity)
             list.append(
                 .record([
                     "id": .string(hexadecimal(session.id.bytes)),
-                    "activity": .string(await session.activity?.identifier ?? ""),
-                    "title": (await session.activity).flatMap { title($0.metadata) }
-                        .map { .string($0) },
+                    "activity": .string(activity?.identifier ?? ""),
+                    "title": metadata.title.map { .string($0) },
+                    "fallbackURL": metadata.address.map { .string($0) },
                     "lead": lead.map { .string(shown($0.name, $0.node)) } ?? .null,
                     "participants": .array(participants),
                 ])

@@ -14,6 +14,7 @@ actor ControlServer {
     private var connections: [Int: ControlConnection] = [:]
     private var nextConnection = 1
     var chat: ChatRoom
+    var notices = NoticeLog()
     private var watches: [Int: Task<Void, Never>] = [:]
     private var nextWatch = 1
     /// The room that `huddle up` made because there was none, until it gives way to an invitation.
@@ -60,6 +61,7 @@ actor ControlServer {
             throw Failure("system", "the control socket cannot be watched: \(error)")
         }
         watch { await $0.followRoom() }
+        watch { await $0.followNotices() }
     }
 
     /// Closes everything and removes the socket's file.

@@ -26,6 +26,9 @@ enum Terminal {
     /// Whether stderr is a node's log, read by nobody now and by somebody later.
     private static let isLogFile = Atomic(false)
 
+    /// Whether ``log(_:)`` writes into a node's log.
+    static var isLog: Bool { isLogFile.load(ordering: .relaxed) }
+
     /// Begins every further line of ``log(_:)`` with the time.
     static func stampLog() {
         isLogFile.store(true, ordering: .relaxed)
