@@ -82,7 +82,7 @@ struct ArticleTests {
         let source = try String(contentsOf: URL(filePath: #filePath), encoding: .utf8)
         let blocks = article.components(separatedBy: "```swift\n").dropFirst()
             .compactMap { $0.components(separatedBy: "```").first }
-            .filter { $0.hasPrefix("import ") }
+            .filter { $0.hasPrefix("import GroupActivities\n") }
         #expect(blocks.count == 2)
         for line in blocks.flatMap({ $0.split(separator: "\n") }) where !line.hasPrefix("import") {
             let words = line.trimmingCharacters(in: .whitespaces)
