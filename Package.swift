@@ -77,6 +77,7 @@ let package = Package(
         layer("MeshTransport", ["MeshCrypto", "MeshWire"]),
         layer("MeshConsensus", ["MeshWire"]),
         layer("MeshSession", ["MeshConsensus", "MeshWire"]),
+        layer("MeshContent", ["MeshWire"]),
         layer(
             "MeshEngine",
             ["MeshTransport", "MeshConsensus", "MeshSession", "MeshCrypto", "MeshWire"]
@@ -145,6 +146,7 @@ let package = Package(
         tests("MeshTransportTests", ["MeshTransport", "MeshCrypto", "MeshFaults", "MeshWire"]),
         tests("MeshConsensusTests", ["MeshConsensus", "MeshWire"]),
         tests("MeshSessionTests", ["MeshSession", "MeshConsensus", "MeshWire"]),
+        tests("MeshContentTests", ["MeshContent", "MeshWire"]),
         tests(
             "MeshEngineTests",
             [

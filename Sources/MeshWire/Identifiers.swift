@@ -102,6 +102,10 @@ public enum IdentifierKind {
     public enum Session {}
     /// One node's membership in one session.
     public enum Participant {}
+    /// An attachment of a session's journal.
+    public enum Attachment {}
+    /// Bytes by what they are.
+    public enum Content {}
 }
 
 /// An identity: the 32-byte Ed25519 public key (`10-security.md` §1).
@@ -114,6 +118,10 @@ public typealias Digest = WideIdentifier<IdentifierKind.Digest>
 public typealias SessionID = ShortIdentifier<IdentifierKind.Session>
 /// A participant: the first 16 bytes of a hash over session, process and join command.
 public typealias ParticipantID = ShortIdentifier<IdentifierKind.Participant>
+/// An attachment of a session's journal: 16 random bytes.
+public typealias AttachmentID = ShortIdentifier<IdentifierKind.Attachment>
+/// Bytes by what they are: the root of their hash tree.
+public typealias ContentID = WideIdentifier<IdentifierKind.Content>
 
 /// One life of a node: its identity, a random incarnation and the short tag made of both.
 ///
