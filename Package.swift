@@ -93,7 +93,7 @@ let package = Package(
         ),
 
         // What touches the machine.
-        layer("MeshStore", ["CLinux", "MeshCrypto", "MeshWire"]),
+        layer("MeshStore", ["CLinux", "MeshCrypto", "MeshContent", "MeshWire"]),
         layer("MeshNet", ["CLinux", "MeshWire"]),
         layer(
             "Huddle",
@@ -164,7 +164,7 @@ let package = Package(
             ]
         ),
         tests("ScenarioTests", ["MeshSimulator"], files: ["Scenarios"]),
-        tests("MeshStoreTests", ["MeshStore", "MeshCrypto", "MeshWire"]),
+        tests("MeshStoreTests", ["MeshStore", "MeshContent", "MeshCrypto", "MeshWire"]),
         tests("MeshNetTests", ["MeshNet", "CLinux", "MeshWire"]),
         tests(
             "HuddleTests",

@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
@@ -583,6 +584,19 @@ int linux_create_file(int directory, const char *path) {
     return exactly_private(RETRY(openat(directory, path, flags, 0600)));
 }
 
+int linux_temporary_file(const char *directory) {
+    int fd = exactly_private(RETRY(open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)));
+    if (fd != -EOPNOTSUPP && fd != -EISDIR && fd != -EINVAL) return fd;
+    // File systems without files that have no name: it has one for a moment.
+    char path[4096];
+    if (snprintf(path, sizeof path, "%s/.content-XXXXXX", directory) >= (int)sizeof path) {
+        return -ENAMETOOLONG;
+    }
+    fd = RETRY(mkostemp(path, O_CLOEXEC));
+    if (fd >= 0) unlink(path);
+    return exactly_private(fd);
+}
+
 int linux_open_lock(int directory, const char *path) {
     int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     return exactly_private(RETRY(openat(directory, path, flags, 0600)));
@@ -622,6 +636,20 @@ int linux_status_at(int directory, const char *path, linux_status *status) {
 
 int64_t linux_file_write(int fd, const uint8_t *bytes, int64_t count) {
     return RETRY(write(fd, bytes, (size_t)count));
+}
+
+int64_t linux_read_at(int fd, uint8_t *bytes, int64_t count, int64_t offset) {
+    return RETRY(pread(fd, bytes, (size_t)count, offset));
+}
+
+int64_t linux_write_at(int fd, const uint8_t *bytes, int64_t count, int64_t offset) {
+    return RETRY(pwrite(fd, bytes, (size_t)count, offset));
+}
+
+int64_t linux_free_bytes(const char *path) {
+    struct statvfs status;
+    int result = RETRY(statvfs(path, &status));
+    return result < 0 ? result : (int64_t)(status.f_bavail * status.f_frsize);
 }
 
 int linux_truncate(int fd, int64_t byte_count) { return RETRY(ftruncate(fd, byte_count)); }

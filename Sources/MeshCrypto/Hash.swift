@@ -76,6 +76,13 @@ package enum Hash {
         return state.finish()
     }
 
+    /// BLAKE2b-256 for one purpose, without key or salt (`50-journal-and-playback.md` A2).
+    package static func personal(_ purpose: String, _ bytes: RawSpan) -> Digest {
+        var state = HashState(personal: Array(purpose.utf8))
+        state.update(bytes)
+        return Digest(state.finish()) ?? .zero
+    }
+
     /// The tag of a process, the first 8 bytes of H over node and incarnation (`30-consensus.md` §2).
     package static func processTag(_ nodeID: NodeID, incarnation: UInt64) -> UInt64 {
         var x = ByteWriter()

@@ -69,6 +69,26 @@ struct HashState: ~Copyable {
         unsafe state = room
     }
 
+    /// A hash of 32 bytes for one purpose, named by at most 16 bytes that are padded with zeros.
+    init(personal: [UInt8]) {
+        precondition(Sodium.isReady, "libsodium initializes")
+        precondition(personal.count <= 16, "a personalisation has at most 16 bytes")
+        let size = crypto_generichash_statebytes()
+        let room = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 64)
+        let padded = personal + Array(repeating: 0, count: 16 - personal.count)
+        let code = unsafe crypto_generichash_blake2b_init_salt_personal(
+            OpaquePointer(room),
+            nil,
+            0,
+            32,
+            nil,
+            padded
+        )
+        precondition(code == 0, "a hash of 32 bytes exists")
+        outputBytes = 32
+        unsafe state = room
+    }
+
     deinit {
         unsafe sodium_memzero(state, crypto_generichash_statebytes())
         unsafe state.deallocate()

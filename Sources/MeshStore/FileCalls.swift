@@ -69,6 +69,39 @@ struct FileDescriptor: ~Copyable, Sendable {
         return Array(bytes.prefix(count))
     }
 
+    /// Reads `count` bytes at `offset`; fewer only at the end of the file.
+    func read(_ count: Int, at offset: Int64) throws(FileError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var done = 0
+        while done < count {
+            let start = done
+            let result = unsafe bytes.withUnsafeMutableBufferPointer { buffer in
+                let place = unsafe buffer.baseAddress.map { unsafe $0 + start }
+                let rest = Int64(count - start)
+                return unsafe linux_read_at(number, place, rest, offset + Int64(start))
+            }
+            guard try checked("read", path, result) > 0 else { break }
+            done += Int(result)
+        }
+        if done < count { bytes.removeLast(count - done) }
+        return bytes
+    }
+
+    /// Writes all of `bytes` at `offset`.
+    func write(_ bytes: RawSpan, at offset: Int64) throws(FileError) {
+        var done = 0
+        while done < bytes.byteCount {
+            let start = done
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: buffer[start...])
+                let place = unsafe rest.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                let length = Int64(rest.count)
+                return unsafe linux_write_at(number, place, length, offset + Int64(start))
+            }
+            done += Int(try checked("write", path, count))
+        }
+    }
+
     /// Writes all of `bytes`.
     func write(_ bytes: RawSpan) throws(FileError) {
         var done = 0
@@ -110,6 +143,12 @@ enum FileCalls {
     }
     static func openLock(_ directory: Int32, _ path: String) -> Int32 {
         unsafe linux_open_lock(directory, path)
+    }
+    static func temporaryFile(_ directory: String) -> Int32 {
+        unsafe linux_temporary_file(directory)
+    }
+    static func freeBytes(_ path: String) -> Int64 {
+        unsafe linux_free_bytes(path)
     }
     static func makeDirectory(_ directory: Int32, _ path: String) -> Int32 {
         unsafe linux_make_directory(directory, path)

@@ -164,12 +164,19 @@ int linux_open_directory(int directory, const char *path);
 int linux_open_read(int directory, const char *path);
 /// Creates a new file (O_EXCL, O_NOFOLLOW) with exactly mode 0600.
 int linux_create_file(int directory, const char *path);
+/// Opens a new file without a name in a directory, for reading and writing, with exactly mode 0600.
+int linux_temporary_file(const char *directory);
 /// Opens or creates a file to lock, mode 0600, following no link.
 int linux_open_lock(int directory, const char *path);
 int linux_make_directory(int directory, const char *path);
 int linux_status_of(int fd, linux_status *status);
 int linux_status_at(int directory, const char *path, linux_status *status);
 int64_t linux_file_write(int fd, const uint8_t *bytes, int64_t count);
+/// Reads and writes at an offset; may do less than asked for.
+int64_t linux_read_at(int fd, uint8_t *bytes, int64_t count, int64_t offset);
+int64_t linux_write_at(int fd, const uint8_t *bytes, int64_t count, int64_t offset);
+/// Bytes that this user may still write to the file system at `path`.
+int64_t linux_free_bytes(const char *path);
 int linux_truncate(int fd, int64_t byte_count);
 int linux_rewind(int fd);
 int linux_sync(int fd);
