@@ -150,8 +150,8 @@ let package = Package(
         tests(
             "MeshEngineTests",
             [
-                "MeshEngine", "MeshTransport", "MeshConsensus", "MeshSession", "MeshCrypto",
-                "MeshFaults", "MeshWire",
+                "MeshEngine", "MeshTransport", "MeshConsensus", "MeshSession", "MeshContent",
+                "MeshCrypto", "MeshFaults", "MeshWire",
             ]
         ),
         tests("MeshFaultsTests", ["MeshFaults", "MeshWire"]),

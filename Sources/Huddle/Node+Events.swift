@@ -52,6 +52,7 @@ extension Node {
             if case .connected(let address) = change { note(address, of: node) }
         case .merged(let report): tell(.merged(MergeSummary(report)))
         case .evidence(let against): tell(.equivocated(against))
+        case .content, .contentTaken: break
         case .branchDiscarded(let writes): tell(.writesDiscarded(count: writes.count))
         case .inviteOpened, .inviteRefused, .joined, .joinFailed, .left, .completed, .readReady,
             .accepted, .settledInPart, .sendOutcome:
@@ -109,6 +110,7 @@ extension Node {
         case .valueChanged(let session, let key, let value, _):
             hubs[session]?.deliver(ValueChange(key: key, value: value.flatMap(Value.init)))
         case .conflictFound(let conflict): tell(.conflictFound(Conflict(conflict)))
+        case .attachmentAdded, .attachmentRemoved: break
         case .conflictSettled(let session, let subject, let key):
             tell(.conflictSettled(session, Conflict.Subject(subject), key: key))
         case .activityChanged(let session, let activity): heldActivity(session, activity)
@@ -191,8 +193,8 @@ extension Event {
             .readReady(let request, _), .accepted(let request),
             .settledInPart(let request), .sendOutcome(let request, _):
             request
-        case .roomPhase, .roomRecord, .view, .room, .inviteUsed, .inviteBurned, .message, .peer,
-            .branchDiscarded, .evidence, .merged:
+        case .roomPhase, .roomRecord, .view, .room, .inviteUsed, .inviteBurned, .message, .content,
+            .contentTaken, .peer, .branchDiscarded, .evidence, .merged:
             nil
         }
     }

@@ -42,6 +42,11 @@ package enum Command: Sendable {
     ///
     /// What has been sent within their windows still arrives; then the senders wait.
     case pauseReading(SessionID, channel: String, isPaused: Bool)
+    /// Send a message about contents to a member's node, behind all other traffic of the pair.
+    ///
+    /// One that `isPart` of a content is answered by `contentTaken` once the pair has it. Dropped if
+    /// there is no pair, or that ceases to be.
+    case sendContent(NodeID, [UInt8], isPart: Bool)
     /// An interface came, went or changed its address, or the machine woke up.
     case networkChanged
 }

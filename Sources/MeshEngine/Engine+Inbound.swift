@@ -56,6 +56,9 @@ extension Engine {
             receive(bytes, machine: machine, from: peer, now: now)
         case .received(let message) where message.channel == 0:
             receive(message.bytes, machine: Self.consensusMachine, from: peer, now: now)
+        case .received(let message) where message.channel == ContentLane.channel:
+            guard link(peer) != nil, room != nil else { return }
+            events.append(.content(peer, message.bytes))
         case .received(let message):
             guard let room else { return }
             lanes.receive(
@@ -70,7 +73,10 @@ extension Engine {
         case .outcome(let token, let outcome):
             lanes.ended(token, outcome, of: peer, now: now)
             lanes.drain(peer, endpoint: &endpoint, now: now)
-        case .windowOpened:
+        case .windowOpened(let channel):
+            if channel == ContentLane.channel {
+                return contents.drain(peer, endpoint: &endpoint, now: now)
+            }
             lanes.drain(peer, endpoint: &endpoint, now: now)
         case .quiet:
             lanes.silent(peer)

@@ -53,6 +53,10 @@ extension Engine {
                 isPaused,
                 endpoint: &endpoint
             )
+        case .sendContent(let peer, let bytes, let isPart):
+            guard link(peer) != nil else { return }
+            let message = ContentLane.Message(bytes: bytes, isPart: isPart)
+            contents.submit(message, to: peer, endpoint: &endpoint, now: now)
         case .networkChanged:
             discovery.hurry(now: now)
         }

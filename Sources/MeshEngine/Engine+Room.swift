@@ -268,6 +268,7 @@ extension Engine {
         let position = links.firstIndex { connection.peer < $0.process.nodeID } ?? links.endIndex
         links.insert(Link(process: peer, address: connection.address, heard: now), at: position)
         lanes.connected(connection.peer, resumed: connection.resumed, now: now)
+        contents.drop(connection.peer)
         contacts.answered(connection.address, nodeID: connection.peer, now: now)
         consensus?.reachable(peer, now: now)
         if case .resuming = membership { consensus?.join(via: peer, now: now) }
@@ -286,6 +287,7 @@ extension Engine {
         links.removeAll { $0.process == link.process }
         consensus?.unreachable(link.process, now: now)
         lanes.disconnected(peer)
+        contents.drop(peer)
         if case .closed(.leaving) = reason { contacts.forget(peer) }
         upkeep.linksChanged(now: now)
         events.append(.peer(peer, .disconnected))

@@ -37,6 +37,7 @@ package struct Engine: ~Copyable {
     var discovery: Discovery
     var contacts = Contacts()
     var lanes = SessionLanes()
+    var contents = ContentLane()
     var operations = Operations()
     var upkeep = Upkeep()
     /// What the application knows of the room.
@@ -153,6 +154,7 @@ package struct Engine: ~Copyable {
             if !output.events.isEmpty { observeRoom(now: now) }
             events.append(contentsOf: lanes.events)
             lanes.events.removeAll(keepingCapacity: true)
+            events.append(contentsOf: contents.takeEvents())
             if !tookEvents, output.messages.isEmpty, output.events.isEmpty { break }
         }
         return deadline

@@ -44,6 +44,11 @@ package enum Event: Sendable {
     /// A message for a session of this node.
     case message(InboundMessage)
 
+    /// A message about contents of a node.
+    case content(NodeID, [UInt8])
+    /// A pair has taken this many more parts of contents that it was to send.
+    case contentTaken(NodeID, Int)
+
     /// A pair with a node changed.
     case peer(NodeID, PeerChange)
     /// This component lost a merge: these committed writes are not in the room's state any more.

@@ -77,6 +77,8 @@ package enum CommandRefusal: Error, Hashable, Sendable {
     case outOfRange
     /// There is no such conflict, or it is acknowledged already.
     case noSuchConflict
+    /// There is no such attachment in the session's journal.
+    case noSuchAttachment
 }
 
 /// A table of the room that can be full.
@@ -93,6 +95,10 @@ package enum RoomResource: UInt8, CaseIterable, Sendable {
     case bans = 4
     /// Bytes of the whole room.
     case state = 5
+    /// Attachments of the room.
+    case journal = 6
+    /// Attachments of the room that one node added.
+    case ownAttachments = 7
 }
 
 extension CommandResult {
@@ -183,6 +189,7 @@ extension CommandRefusal {
         case .outOfRange: code(20)
         case .noSuchConflict: code(21)
         case .notInitiator: code(22)
+        case .noSuchAttachment: code(23)
         }
     }
 
@@ -193,7 +200,7 @@ extension CommandRefusal {
         case 0: self = .malformed
         case 1: self = .invalid
         case 2: self = .upgradeNeeded(type: try reader.read())
-        case 3: self = .tooLarge(limit: try reader.readCount(limit: 1 << 30))
+        case 3: self = .tooLarge(limit: try reader.readCount(limit: 1 << 40))
         case 4: self = .full(try reader.readCase(), limit: try reader.readCount(limit: 1 << 30))
         case 5: self = .notMember
         case 6: self = .noSuchSession
@@ -217,6 +224,7 @@ extension CommandRefusal {
         case 20: self = .outOfRange
         case 21: self = .noSuchConflict
         case 22: self = .notInitiator
+        case 23: self = .noSuchAttachment
         case let code: throw .unknownType(code, at: start)
         }
     }

@@ -2,7 +2,7 @@
 // everywhere; `text` and `blob` are a varint length and bytes; `participant` is 16 bytes.
 //
 //   0x01 setProfile     text name
-//   0x10 startSession   activity · lifetime u8 · leadMode u8 · options 4 · text slot · expected 16
+//   0x10 startSession   activity · lifetime u8 · leadMode u8 · options 12 · text slot · expected 16
 //   0x11 setActivity    activity: text identifier · blob payload · blob metadata
 //   0x12 endSession     isExpiry u8
 //   0x13 join           nonce u64
@@ -10,6 +10,7 @@
 //   0x15 expire         participant
 //   0x16 setOptions     options: capacity u8 · isLocked u8 · control u8 · rights u8: two bits
 //                       each of mayEnd, mayReplace, mayKick, mayLock from the lowest on
+//                       · attachmentLimit u64
 //   0x17 remove         participant · isBan u8 · text note
 //   0x18 giveLead       participant
 //   0x1A setLeadMode    leadMode u8
@@ -18,6 +19,8 @@
 //   0x22 delete         text key · expectation
 //   0x23 add            text key · amount i64
 //   0x24 insert, 0x25 withdraw   text key · blob element
+//   0x30 addAttachment  entry (see JournalEntry), at most 2 KiB
+//   0x31 removeAttachment   attachment 16
 //   0x40 acknowledgeConflict   subject u8 · text key
 //   expectation         0 anything | 1 absent | 2 version: position 24 | 3 value: blob
 
@@ -95,6 +98,10 @@ extension RoomCommand {
         case .acknowledgeConflict(let subject, let key):
             writer.write(subject.rawValue)
             writer.writeString(key)
+        case .addAttachment(let entry):
+            writer.write(entry)
+        case .removeAttachment(let attachment):
+            writer.write(attachment)
         case .insert(let key, let element), .withdraw(let key, let element):
             writer.writeString(key)
             writer.writeBlob(element)
@@ -170,6 +177,13 @@ extension RoomCommand {
                 key: try reader.readString(limit: most),
                 element: try reader.readBlob(limit: most)
             )
+        case .addAttachment:
+            guard payload.count <= SessionLimits.entryBytes else {
+                throw .overLimit(UInt64(payload.count), at: 0)
+            }
+            command = .addAttachment(try reader.readJournalEntry())
+        case .removeAttachment:
+            command = .removeAttachment(try reader.read())
         case .acknowledgeConflict:
             command = .acknowledgeConflict(
                 try reader.readCase(),
@@ -205,6 +219,7 @@ extension ByteWriter {
             options.mayEnd.rawValue | options.mayReplace.rawValue << 2
                 | options.mayKick.rawValue << 4 | options.mayLock.rawValue << 6
         )
+        write(options.attachmentLimit)
     }
 
     mutating func write(_ expectation: Expectation) {
@@ -271,6 +286,7 @@ extension ByteReader {
         options.mayReplace = parts[1]
         options.mayKick = parts[2]
         options.mayLock = parts[3]
+        options.attachmentLimit = try read()
         return options
     }
 

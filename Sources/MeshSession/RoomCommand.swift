@@ -8,7 +8,7 @@ package import MeshWire
 ///
 /// Reserved numbers, decoded as unknown until they are built: 0x02 roster.kick, 0x03
 /// roster.generation, 0x26 lock.acquire, 0x27 lock.release, 0x28 log.append, 0x29 provider.set,
-/// 0x30 journal.add, 0x31 journal.remove, 0x38 timeline.
+/// 0x38 timeline.
 package enum RoomCommand: Hashable, Sendable {
     /// 0x01: the name a member shows, at most 64 bytes.
     case setProfile(name: String)
@@ -47,6 +47,10 @@ package enum RoomCommand: Hashable, Sendable {
     case insert(key: String, element: [UInt8])
     /// 0x25: takes an element out of a set.
     case withdraw(key: String, element: [UInt8])
+    /// 0x30: puts an attachment into the session's journal; its bytes travel outside of the log.
+    case addAttachment(JournalEntry)
+    /// 0x31: takes an attachment out, for all.
+    case removeAttachment(AttachmentID)
     /// 0x40: a conflict is seen and needs no memory any more.
     case acknowledgeConflict(Conflict.Subject, key: String)
 }
@@ -79,6 +83,8 @@ package enum CommandType: UInt16, CaseIterable, Sendable {
     case add = 0x23
     case insert = 0x24
     case withdraw = 0x25
+    case addAttachment = 0x30
+    case removeAttachment = 0x31
     case acknowledgeConflict = 0x40
 }
 
@@ -188,6 +194,8 @@ package struct SessionOptions: Hashable, Sendable {
     package var mayKick: SessionRight = .lead
     /// Who may set capacity and lock.
     package var mayLock: SessionRight = .lead
+    /// Bytes of the largest attachment, at most 64 GiB; 100 MB as SharePlay has it.
+    package var attachmentLimit: UInt64 = 100_000_000
 
     package init(capacity: UInt8 = 33, isLocked: Bool = false, control: SessionControl = .everyone)
     {
@@ -231,6 +239,8 @@ extension RoomCommand {
         case .add: .add
         case .insert: .insert
         case .withdraw: .withdraw
+        case .addAttachment: .addAttachment
+        case .removeAttachment: .removeAttachment
         case .acknowledgeConflict: .acknowledgeConflict
         }
     }
@@ -266,14 +276,17 @@ extension RoomCommand {
         case .insert(let key, let element), .withdraw(let key, let element):
             try Self.validate(key: key)
             try Self.require(element.count, atMost: SessionLimits.elementBytes)
+        case .addAttachment(let entry):
+            try entry.validate()
         case .acknowledgeConflict(_, let key):
             try Self.require(key.utf8.count, atMost: Limits.keyBytes)
-        case .endSession, .join, .leave, .expire, .giveLead, .takeLead, .setLeadMode:
+        case .endSession, .join, .leave, .expire, .giveLead, .takeLead, .setLeadMode,
+            .removeAttachment:
             break
         }
     }
 
-    fileprivate static func require(_ count: Int, atMost limit: Int) throws(CommandRefusal) {
+    static func require(_ count: Int, atMost limit: Int) throws(CommandRefusal) {
         guard count <= limit else { throw .tooLarge(limit: limit) }
     }
 
@@ -295,7 +308,9 @@ extension Activity {
 
 extension SessionOptions {
     fileprivate func validate() throws(CommandRefusal) {
-        guard capacity >= 1, capacity <= Limits.participants else { throw .invalid }
+        guard capacity >= 1, capacity <= Limits.participants,
+            attachmentLimit <= SessionLimits.attachmentBytes
+        else { throw .invalid }
     }
 }
 
@@ -324,6 +339,20 @@ package enum SessionLimits {
     package static let bans = 64
     /// Participants of one session whose removal is remembered.
     package static let kicked = 64
+    /// Bytes of a journal's entry as a command, 2 KiB (`50-journal-and-playback.md` A3).
+    package static let entryBytes = 2 << 10
+    /// Entries of the journals of a room, and those of one node (`50-journal-and-playback.md` A9).
+    package static let journalEntries = 4096
+    /// Entries of the journals of a room that one node added.
+    package static let journalEntriesOfNode = 512
+    /// Bytes of the largest attachment, 64 GiB.
+    package static let attachmentBytes: UInt64 = 64 << 30
+    /// Bytes of an attachment's name.
+    package static let attachmentNameBytes = 200
+    /// Bytes of an attachment's type.
+    package static let attachmentTypeBytes = 128
+    /// Bytes of an attachment's metadata that stand in its entry.
+    package static let attachmentMetadataBytes = 1024
     /// Conflicts of a room that nobody has acknowledged.
     package static let conflicts = 1024
     /// Bytes of these conflicts, 1 MiB.

@@ -39,6 +39,10 @@ package enum RoomEvent: Hashable, Sendable {
     /// A value was written, or removed if `value` is `nil`; `by` is not known after a restore of a
     /// removal.
     case valueChanged(SessionID, key: String, value: StoredValue?, by: ParticipantID?)
+    /// An attachment stands in the session's journal.
+    case attachmentAdded(SessionID, JournalRecord)
+    /// An attachment stands there no more.
+    case attachmentRemoved(SessionID, AttachmentID)
     /// Two branches disagreed and the winner's word stays; the conflict tells both.
     case conflictFound(Conflict)
     /// A conflict was acknowledged.

@@ -78,6 +78,7 @@ extension RoomEvent {
             key.utf8.count + (value?.content.byteCount ?? 0)
         case .activityChanged(_, let activity): activity.byteCount
         case .sessionStarted(let session): session.byteCount
+        case .attachmentAdded(_, let record): record.entry.byteCount
         default: 0
         }
     }

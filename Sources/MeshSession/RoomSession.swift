@@ -30,6 +30,8 @@ package struct RoomSession: Hashable, Sendable {
     package internal(set) var nextNumber: UInt32 = 1
     /// The values, sorted by the bytes of their keys.
     package internal(set) var values = ValueTable()
+    /// The attachments, in the order in which the log has them.
+    package internal(set) var journal: [JournalRecord] = []
 
     init(id: SessionID, initiator: ProcessID, startedAt: Position, blueprint: SessionBlueprint) {
         self.id = id
@@ -57,6 +59,11 @@ package struct RoomSession: Hashable, Sendable {
         participants.first { $0.number == number }
     }
 
+    /// The attachment with this identifier.
+    package func attachment(_ id: AttachmentID) -> JournalRecord? {
+        journal.first { $0.entry.id == id }
+    }
+
     /// Whether anybody ever joined.
     package var wasJoined: Bool { nextNumber > 1 }
 
@@ -73,8 +80,10 @@ package struct RoomSession: Hashable, Sendable {
         participants.first { $0.isPresent }?.id
     }
 
-    /// The bytes of activity and values, what ``SessionLimits/stateBytes`` counts.
-    var byteCount: Int { activity.byteCount + values.byteCount }
+    /// The bytes of activity, values and journal, what ``SessionLimits/stateBytes`` counts.
+    var byteCount: Int {
+        journal.reduce(activity.byteCount + values.byteCount) { $0 + $1.entry.byteCount }
+    }
 }
 
 /// One node's membership in one session.

@@ -83,6 +83,14 @@ extension RoomState {
             try requireSteward(caller, sessionAt: index)
             set(mode, by: caller, sessionAt: index)
             return .done
+        case .addAttachment(let entry):
+            try requireControl(caller, sessionAt: index)
+            try add(entry, by: caller, sessionAt: index)
+            return .done
+        case .removeAttachment(let attachment):
+            try requireControl(caller, sessionAt: index)
+            try removeAttachment(attachment, sessionAt: index)
+            return .done
         case .put, .compareAndSet, .delete, .add, .insert, .withdraw:
             try requireControl(caller, sessionAt: index)
             return try write(command, by: caller.id, sessionAt: index, at: position)

@@ -95,6 +95,22 @@ struct RoomDifference {
             events.append(.leadChanged(id, old: old.lead, new: session.lead, .unobserved))
         }
         append(session.values, in: id, from: old.values)
+        append(session.journal, in: id, from: old.journal)
+    }
+
+    private mutating func append(
+        _ journal: [JournalRecord],
+        in id: SessionID,
+        from old: [JournalRecord]
+    ) {
+        guard journal != old else { return }
+        let (former, present) = (Set(old.map(\.entry.id)), Set(journal.map(\.entry.id)))
+        for record in old where !present.contains(record.entry.id) {
+            events.append(.attachmentRemoved(id, record.entry.id))
+        }
+        for record in journal where !former.contains(record.entry.id) {
+            events.append(.attachmentAdded(id, record))
+        }
     }
 
     private mutating func append(

@@ -5,10 +5,11 @@
 //   version u8 (1) · upgradeNeeded u8 (0 no, 1 yes and the type u16) · leader u64
 //   members, by process:   process · text name · isPresent u8 · changedAt position
 //   sessions, by id:       id 16 · initiator process · startedAt position · lifetime u8
-//                          activity · options 4 · leadMode u8 · text slot · lead 16 (zero: none)
+//                          activity · options 12 · leadMode u8 · text slot · lead 16 (zero: none)
 //                          nextNumber u32 · bans: node 32 … · kicked: id 16 …
 //     participants, by number:   id 16 · number u32 · process · joinedAt position · isPresent u8
 //     values, by key:            text key · kind u8 · content · version position · author 16
+//   journal, in order:         entry (see JournalEntry) · author 16 · node 32
 //   content                0 bytes: blob | 1 counter: i64 | 2 set: blobs, sorted
 //   conflicts, sorted:     session 16 · subject u8 · text key · known u8 (· content) · side
 //                          lost: side …          side: present u8 (· content) · author 16 · version
@@ -119,6 +120,8 @@ extension RoomSession {
             writer.write(entry.value.version)
             writer.write(entry.value.author)
         }
+        writer.writeCount(journal.count)
+        for record in journal { writer.write(record) }
     }
 
     @_lifetime(reader: copy reader)
@@ -158,6 +161,7 @@ extension RoomSession {
         }
         try readParticipants(&reader)
         try readValues(&reader)
+        try readJournal(&reader)
         let isLeadKnown = self.lead.map { participant($0) != nil } ?? true
         guard id != .zero, isLeadKnown else { throw .invalid(at: start) }
     }
@@ -196,6 +200,19 @@ extension RoomSession {
         }
         guard values.byteCount <= Limits.sessionValueBytes else {
             throw .overLimit(UInt64(values.byteCount), at: reader.offset)
+        }
+    }
+}
+
+extension RoomSession {
+    @_lifetime(reader: copy reader)
+    private mutating func readJournal(_ reader: inout ByteReader) throws(WireError) {
+        var known: Set<AttachmentID> = []
+        for _ in 0..<(try reader.readCount(limit: SessionLimits.journalEntries)) {
+            let start = reader.offset
+            let record = try reader.readJournalRecord()
+            guard known.insert(record.entry.id).inserted else { throw .invalid(at: start) }
+            journal.append(record)
         }
     }
 }

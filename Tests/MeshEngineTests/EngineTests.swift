@@ -161,6 +161,43 @@ struct EngineTests {
         #expect(world.run { received() == 64 })
     }
 
+    @Test("contents come in order behind all else, and who sends them hears what the pair took")
+    func contents() throws {
+        let world = try room(2)
+        let session = try world.startSession(on: 0, joining: [0, 1])
+        let target = world.nodes[1].engine.process.nodeID
+        // More than the pair's queue of 4 MiB holds.
+        let count = 128
+        for number in 0..<count {
+            let part = [UInt8](repeating: UInt8(number), count: 64 << 10)
+            world.command(0, .sendContent(target, part, isPart: true))
+        }
+        let taken = {
+            world.nodes[0].events.reduce(0) { sum, event in
+                if case .contentTaken(_, let count) = event { sum + count } else { sum }
+            }
+        }
+        #expect(taken() < count, "the rest waits")
+        let message = OutboundMessage(session: session, channel: "talk", payload: [1])
+        world.command(0, .send(3000, message))
+        #expect(
+            world.run {
+                world.nodes[1].events.contains { event in
+                    if case .message = event { true } else { false }
+                }
+            }
+        )
+        let parts = {
+            world.nodes[1].events.compactMap { event -> UInt8? in
+                if case .content(_, let bytes) = event { bytes.first } else { nil }
+            }
+        }
+        #expect(parts().count < count / 2, "a message overtakes them: \(parts().count)")
+        #expect(world.run { parts().count == count })
+        #expect(parts() == (0..<count).map { UInt8($0) })
+        #expect(taken() == count)
+    }
+
     @Test("values: compare-and-set succeeds once, and the loser learns the version that stands")
     func compareAndSet() throws {
         let world = try room(3)

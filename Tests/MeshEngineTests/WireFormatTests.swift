@@ -1,5 +1,6 @@
 import Foundation
 @testable import MeshConsensus
+import MeshContent
 import MeshCrypto
 import MeshEngine
 import MeshSession
@@ -139,6 +140,7 @@ struct WireFormatTests {
             vectors["entry.\(name)"] = Entry(position: position, body: body).bytes
         }
         vectors["command.signed"] = command.signedBytes
+        for (name, message) in contentVectors { vectors["content.\(name)"] = message.encoded }
         for (name, command) in roomVectors { vectors["room.\(name)"] = command.payload }
         vectors["participantID"] =
             Participant.id(
@@ -201,6 +203,17 @@ struct WireFormatTests {
             ("settings", settings), ("cancel", cancel), ("latest", latest), ("settled", packet()),
         ]
     }
+
+    private static let content = ContentID(Array(repeating: 0x0c, count: 32)) ?? .zero
+
+    private static let contentVectors: [(String, ContentMessage)] = [
+        ("inventory", .inventory([.init(content, .all), .init(.zero, .part)])),
+        ("have", .have(content, [0..<3, 1000..<1016])),
+        ("wantTree", .wantTree(content, .record)),
+        ("want", .want(content, isUrgent: false, [0, 1, 300])),
+        ("chunk", .chunk(content, 300, [1, 2, 3])),
+        ("refuse", .refuse(content, .tree(.page(1)), .busy)),
+    ]
 
     private static let frameVectors: [(String, Frame)] = [
         ("ping", .ping),
@@ -375,6 +388,21 @@ struct WireFormatTests {
             .compareAndSet(key: "turn", expected: .version(position), value: [2])
         ),
         ("join", .join(nonce: 0x0102_0304_0506_0708)),
+        (
+            "addAttachment",
+            .addAttachment(
+                JournalEntry(
+                    id: AttachmentID(Array(repeating: 0x0a, count: 16)) ?? .zero,
+                    kind: .file,
+                    size: 100_000_000,
+                    root: content,
+                    name: "a.png",
+                    type: "public.png",
+                    files: 1,
+                    metadata: [7]
+                )
+            )
+        ),
         ("add", .add(key: "likes", amount: -1)),
     ]
 }

@@ -72,6 +72,18 @@ import Testing
         row(.insert(key: "k", element: [1]), .refused(.notJoined), .accepted, .accepted),
         row(.withdraw(key: "k", element: [1]), .refused(.notJoined), .accepted, .accepted),
         row(
+            .addAttachment(JournalTests.entry(1)),
+            .refused(.notJoined),
+            .accepted,
+            .accepted
+        ),
+        row(
+            .removeAttachment(JournalTests.entry(1).id),
+            .refused(.notJoined),
+            .refused(.noSuchAttachment),
+            .refused(.noSuchAttachment)
+        ),
+        row(
             .acknowledgeConflict(.value, key: "k"),
             noSession: .refused(.noSuchConflict),
             .refused(.noSuchConflict),

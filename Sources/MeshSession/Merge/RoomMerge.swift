@@ -122,6 +122,7 @@ struct RoomMerge {
     private mutating func fold(_ session: RoomSession, into mine: RoomSession) {
         var changes = RoomPatch.Session(id: mine.id)
         mergeValues(of: session, into: mine, nil, &changes)
+        mergeJournal(of: session, into: mine, nil, &changes)
         folded.append(session.id)
         if !changes.isEmpty { patch.sessions.append(changes) }
     }
@@ -154,6 +155,7 @@ struct RoomMerge {
         }
         changes.kicked = session.kicked.filter { !mine.kicked.contains($0) }
         mergeValues(of: session, into: mine, before, &changes)
+        mergeJournal(of: session, into: mine, before, &changes)
         if session.activity != mine.activity, base == nil || session.activity != before?.activity {
             patch.conflicts.append(
                 Conflict(
@@ -364,6 +366,31 @@ struct RoomMerge {
         changes.values = kept
     }
 
+    // MARK: Journal
+
+    /// Attachments unite by their identifiers; one that either branch took out stays out.
+    private mutating func mergeJournal(
+        of session: RoomSession,
+        into mine: RoomSession,
+        _ before: RoomSession?,
+        _ changes: inout RoomPatch.Session
+    ) {
+        guard session.journal != mine.journal else { return }
+        let former = Set((before?.journal ?? []).map(\.entry.id))
+        let (here, there) = (
+            Set(mine.journal.map(\.entry.id)), Set(session.journal.map(\.entry.id))
+        )
+        changes.removed = mine.journal.map(\.entry.id).filter {
+            former.contains($0) && !there.contains($0)
+        }
+        var room = SessionLimits.journalEntries - ours.journalCount + changes.removed.count
+        for record in session.journal
+        where !here.contains(record.entry.id) && !former.contains(record.entry.id) && room > 0 {
+            changes.added.append(record)
+            room -= 1
+        }
+    }
+
     // MARK: Conflicts
 
     /// Conflicts of earlier merges: those of both, less what either has acknowledged.
@@ -440,7 +467,16 @@ struct RoomMerge {
 
     private func outcome(of command: RoomCommand, in session: SessionID) -> MergeOutcome {
         switch command {
-        case .setProfile, .join, .leave, .remove, .acknowledgeConflict: return .applied
+        case .setProfile, .join, .leave, .remove, .acknowledgeConflict, .removeAttachment:
+            return .applied
+        case .addAttachment(let entry):
+            // Taken out again on its own branch, or there is no room for it.
+            guard theirs.session(session)?.attachment(entry.id) != nil else { return .superseded }
+            let isThere =
+                ours.sessions.contains { $0.attachment(entry.id) != nil }
+                || patch.started.contains { $0.attachment(entry.id) != nil }
+                || patch.sessions.contains { $0.added.contains { $0.entry.id == entry.id } }
+            return isThere ? .applied : .conflict
         case .startSession:
             let isDropped = patch.conflicts.contains {
                 $0.session == session && $0.subject == .session
@@ -490,6 +526,7 @@ extension RoomSession {
     fileprivate func differs(from before: RoomSession) -> Bool {
         activity != before.activity || options != before.options || leadMode != before.leadMode
             || nextNumber != before.nextNumber || values != before.values
+            || journal != before.journal
     }
 }
 

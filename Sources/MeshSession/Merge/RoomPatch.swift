@@ -12,6 +12,7 @@ import MeshWire
 ///              joined:  participant 16 · process 48 …
 ///              bans:    node 32 …   kicked: participant 16 …
 ///              values:  text key · present u8 (· content · author 16) …
+///              removed: attachment 16 …   added: record as in a snapshot …
 /// conflicts: as in a snapshot …        settled: session 16 · subject u8 · text key …
 /// unlisted u32
 /// ```
@@ -46,9 +47,12 @@ struct RoomPatch: Hashable, Sendable {
         var bans: [NodeID] = []
         var kicked: [ParticipantID] = []
         var values: [Value] = []
+        var removed: [AttachmentID] = []
+        var added: [JournalRecord] = []
 
         var isEmpty: Bool {
             left.isEmpty && joined.isEmpty && bans.isEmpty && kicked.isEmpty && values.isEmpty
+                && removed.isEmpty && added.isEmpty
         }
     }
 
@@ -165,6 +169,10 @@ extension RoomPatch.Session {
             writer.write(content)
             writer.write(value.author)
         }
+        writer.writeCount(removed.count)
+        for attachment in removed { writer.write(attachment) }
+        writer.writeCount(added.count)
+        for record in added { writer.write(record) }
     }
 
     @_lifetime(reader: copy reader)
@@ -195,6 +203,12 @@ extension RoomPatch.Session {
             values.append(
                 .init(key: key, content: try reader.readContent(), author: try reader.read())
             )
+        }
+        for _ in 0..<(try reader.readCount(limit: SessionLimits.journalEntries)) {
+            removed.append(try reader.read())
+        }
+        for _ in 0..<(try reader.readCount(limit: SessionLimits.journalEntries)) {
+            added.append(try reader.readJournalRecord())
         }
     }
 }

@@ -86,6 +86,7 @@ extension RoomState {
             (sessions[first].kicked + changes.kicked).suffix(SessionLimits.kicked)
         )
         for value in changes.values { take(value, sessionAt: first, at: position) }
+        takeJournal(changes, sessionAt: first)
         // Who leaves goes first, so that a process is never there twice; the last one waits until
         // somebody has come, or the session would end.
         let steward = sessions[first].steward ?? .zero
@@ -108,6 +109,22 @@ extension RoomState {
                 fromSessionAt: index,
                 leaving.isRemoval ? .removed(by: steward, note: "", isBan: isBan) : .left
             )
+        }
+    }
+
+    private mutating func takeJournal(_ changes: RoomPatch.Session, sessionAt index: Int) {
+        let id = sessions[index].id
+        for attachment in changes.removed where sessions[index].attachment(attachment) != nil {
+            sessions[index].journal.removeAll { $0.entry.id == attachment }
+            events.append(.attachmentRemoved(id, attachment))
+        }
+        for record in changes.added {
+            guard journalCount < SessionLimits.journalEntries,
+                byteCount + record.entry.byteCount <= SessionLimits.stateBytes,
+                !sessions.contains(where: { $0.attachment(record.entry.id) != nil })
+            else { continue }
+            sessions[index].journal.append(record)
+            events.append(.attachmentAdded(id, record))
         }
     }
 

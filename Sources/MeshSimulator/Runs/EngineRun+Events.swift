@@ -44,7 +44,9 @@ extension EngineRun {
             answer(request, event)
             // A person would try again, and so does the run.
             if world.time > Self.start, records[life.node] != nil { retries.insert(life.node) }
-        case .view, .inviteUsed, .inviteBurned, .accepted, .settledInPart, .peer: break
+        case .view, .inviteUsed, .inviteBurned, .accepted, .settledInPart, .content, .contentTaken,
+            .peer:
+            break
         }
     }
 
@@ -162,7 +164,8 @@ extension EngineRun {
             )
         case .memberJoined, .memberAway, .memberBack, .memberLeft, .profileChanged,
             .sessionStarted, .activityChanged, .optionsChanged, .participantAway,
-            .participantBack, .leadModeChanged, .upgradeNeeded, .conflictFound, .conflictSettled:
+            .participantBack, .leadModeChanged, .upgradeNeeded, .conflictFound, .conflictSettled,
+            .attachmentAdded, .attachmentRemoved:
             break
         case .valueChanged(_, _, let stored, _): note(stored)
         }

@@ -153,7 +153,7 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
             for write in lost { note(life.node, "gave up \(text(write.position))") }
             told[life.node].append((world.time, "discarded"))
         case .roomPhase, .view, .inviteOpened, .inviteRefused, .inviteUsed, .inviteBurned,
-            .accepted, .settledInPart, .sendOutcome, .message, .peer:
+            .accepted, .settledInPart, .sendOutcome, .message, .content, .contentTaken, .peer:
             break
         }
     }
@@ -180,6 +180,8 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
         case .valueChanged: event = "valueChanged"
         case .conflictFound: event = "conflictFound"
         case .conflictSettled: event = "conflictSettled"
+        case .attachmentAdded: event = "attachmentAdded"
+        case .attachmentRemoved: event = "attachmentRemoved"
         case .upgradeNeeded: event = "upgradeNeeded"
         }
         told[node].append((world.time, event))
