@@ -99,7 +99,7 @@ let package = Package(
             "Huddle",
             [
                 "MeshEngine", "MeshNet", "MeshStore", "MeshFaults", "MeshTransport",
-                "MeshConsensus", "MeshSession", "MeshCrypto", "MeshWire",
+                "MeshConsensus", "MeshSession", "MeshContent", "MeshCrypto", "MeshWire",
             ]
         ),
         .executableTarget(

@@ -1,7 +1,7 @@
 import MeshSession
 
 /// Why a participation in a session is over (`40-groupactivities.md` §7).
-public enum GroupSessionError: Error, Sendable, Equatable {
+public enum GroupSessionError: Error, Hashable, Sendable {
     /// This node left the session.
     case left
     /// Somebody ended the session for all; `nil` if who is not known or was no participant.

@@ -202,6 +202,7 @@ extension Node {
         ends.append((session, reason))
         if ends.count > Self.rememberedEnds { ends.removeFirst() }
         hubs.removeValue(forKey: session)?.finish(reason)
+        journalEnded(of: session, reason, isOver: true)
     }
 
     /// Every session is over for this node.
@@ -210,6 +211,7 @@ extension Node {
         for session in hubs.keys.sorted() { hubs[session]?.finish(reason) }
         hubs = [:]
         nonces = [:]
+        collectContents(.sessionInvalidated(reason))
     }
 
     func heldActivity(_ session: SessionID, _ activity: Activity) {
@@ -245,7 +247,9 @@ extension Node {
             engine.room?.session(session)?.participant(participant.id) == nil
         else { return }
         standings[session]?.local = nil
-        hubs[session]?.invalidate(error(reason, of: participant.id, in: session))
+        let reason = error(reason, of: participant.id, in: session)
+        hubs[session]?.invalidate(reason)
+        journalEnded(of: session, reason, isOver: false)
     }
 
     private func error(

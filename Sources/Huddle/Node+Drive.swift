@@ -22,7 +22,8 @@ extension Node {
         let deadline = timer { $0.deadlineCame() }
         let due = timer { $0.sendDue() }
         let rescan = timer { $0.rescanInterfaces() }
-        timers = [deadline, due, rescan]
+        let contents = timer { $0.contentsDue() }
+        timers = [deadline, due, rescan, contents]
         turnHandler = loop.addTurnHandler { [weak self] in
             self?.assumeIsolated { $0.endTurn() }
         }

@@ -49,10 +49,17 @@ extension Node {
                 pause(message.session, message.channel, true)
             }
         case .peer(let node, let change):
-            if case .connected(let address) = change { note(address, of: node) }
+            switch change {
+            case .connected(let address):
+                note(address, of: node)
+                heard(.connected(node))
+            case .disconnected: heard(.disconnected(node))
+            case .quiet, .heard: break
+            }
         case .merged(let report): tell(.merged(MergeSummary(report)))
         case .evidence(let against): tell(.equivocated(against))
-        case .content, .contentTaken: break
+        case .content(let node, let bytes): heard(.message(node, bytes))
+        case .contentTaken(let node, let count): heard(.taken(node, count))
         case .branchDiscarded(let writes): tell(.writesDiscarded(count: writes.count))
         case .inviteOpened, .inviteRefused, .joined, .joinFailed, .left, .completed, .readReady,
             .accepted, .settledInPart, .sendOutcome:
@@ -96,11 +103,13 @@ extension Node {
             tell(.sessionEnded(session))
         case .participantJoined(let session, let who):
             came(who, into: session)
+            takesPart(who, in: session)
             hubs[session]?.deliver(ParticipantChange.joined(participant(who)))
         case .participantAway(let session, let who):
             hubs[session]?.deliver(.away(participant(who)))
         case .participantBack(let session, let who), .participantReturned(let session, let who):
             came(who, into: session)
+            takesPart(who, in: session)
             hubs[session]?.deliver(.returned(participant(who)))
         case .participantLeft(let session, let who, let reason):
             went(who, from: session, reason)
@@ -110,7 +119,8 @@ extension Node {
         case .valueChanged(let session, let key, let value, _):
             hubs[session]?.deliver(ValueChange(key: key, value: value.flatMap(Value.init)))
         case .conflictFound(let conflict): tell(.conflictFound(Conflict(conflict)))
-        case .attachmentAdded, .attachmentRemoved: break
+        case .attachmentAdded(let session, let record): added(record, to: session)
+        case .attachmentRemoved(let session, let attachment): removed(attachment, from: session)
         case .conflictSettled(let session, let subject, let key):
             tell(.conflictSettled(session, Conflict.Subject(subject), key: key))
         case .activityChanged(let session, let activity): heldActivity(session, activity)

@@ -61,6 +61,11 @@ extension UUID {
     }
 }
 
+extension AttachmentID {
+    /// The identifier as Foundation has it.
+    public var uuid: UUID { UUID(bytes) }
+}
+
 /// The hash that names of message types are told by.
 package enum MessageHash {
     /// BLAKE2b-256.

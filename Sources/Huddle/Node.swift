@@ -72,6 +72,10 @@ public actor Node {
     var networks = NearbyNetworks()
     var invites: [UInt8: OpenInvite] = [:]
 
+    // MARK: Journals (`Journal/Node+Journal.swift`)
+
+    let contents: ContentKeeper
+
     var record: MeshEngine.RoomRecord?
     /// The last write of the room's record, which waits for those before it.
     var saving: Task<Void, Never>?
@@ -95,6 +99,7 @@ public actor Node {
         lock = parts.lock
         secrets = parts.secrets
         received = ReceiveBatch(isUsable: !parts.socket.sockets.isEmpty)
+        contents = ContentKeeper(of: parts.id)
     }
 
     deinit {

@@ -9,20 +9,24 @@ public struct Places: Hashable, Sendable {
     public var state: String
     /// Control sockets; gone at reboot.
     public var runtime: String
+    /// What can be had again: the bytes of attachments, in files without names.
+    public var cache: String
 
-    /// Places of this choice.
-    public init(data: String, state: String, runtime: String) {
+    /// Places of this choice; without one for the cache, that is below `state`.
+    public init(data: String, state: String, runtime: String, cache: String? = nil) {
+        self.cache = cache ?? "\(state)/cache"
         self.data = data
         self.state = state
         self.runtime = runtime
     }
 
-    /// All three below one folder, for a node of a test or of the demo.
+    /// All of them below one folder, for a node of a test or of the demo.
     public init(below folder: String) {
         self.init(
             data: "\(folder)/data/huddle",
             state: "\(folder)/state/huddle",
-            runtime: "\(folder)/run/huddle"
+            runtime: "\(folder)/run/huddle",
+            cache: "\(folder)/cache/huddle"
         )
     }
 
@@ -33,7 +37,8 @@ public struct Places: Hashable, Sendable {
         self.init(
             data: directories.data,
             state: directories.state,
-            runtime: directories.runtime
+            runtime: directories.runtime,
+            cache: directories.cache
         )
     }
 
@@ -41,6 +46,8 @@ public struct Places: Hashable, Sendable {
     public var keyFile: String { data + "/identity.key" }
     /// The stored rooms.
     public var rooms: String { state + "/rooms" }
+    /// Where the bytes of attachments are.
+    public var contents: String { cache + "/content" }
     /// The control socket of the node.
     public var controlSocket: String { runtime + "/node.sock" }
     /// What a detached node writes to stderr.

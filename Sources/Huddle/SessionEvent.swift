@@ -105,6 +105,8 @@ extension Session {
         public var mayKick = Right.lead
         /// Who may set the capacity, lock and unlock.
         public var mayLock = Right.lead
+        /// Bytes of the largest attachment, 100 MB as SharePlay has it, at most 64 GiB.
+        public var attachmentLimit: UInt64 = 100_000_000
 
         /// Options with the defaults of SharePlay.
         public init(
@@ -127,6 +129,7 @@ extension Session {
             mayReplace = Right(options.mayReplace)
             mayKick = Right(options.mayKick)
             mayLock = Right(options.mayLock)
+            attachmentLimit = options.attachmentLimit
         }
 
         var inner: SessionOptions {
@@ -138,6 +141,7 @@ extension Session {
             options.mayReplace = mayReplace.inner
             options.mayKick = mayKick.inner
             options.mayLock = mayLock.inner
+            options.attachmentLimit = attachmentLimit
             return options
         }
     }

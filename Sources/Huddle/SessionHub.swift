@@ -20,8 +20,11 @@ final class SessionHub {
     private var participantReaders: [Mailbox<ParticipantChange>] = []
     private var eventReaders: [Mailbox<SessionEvent>] = []
     private var valueReaders: [Mailbox<ValueChange>] = []
+    private var attachmentReaders: [Mailbox<[Attachment]>] = []
+    private var journalReaders: [Mailbox<JournalChange>] = []
     /// Reliable channels whose senders were told to wait.
     private(set) var paused: Set<String> = []
+    private var isFinished = false
     /// Channels that had a reader once.
     private var wasRead: Set<ChannelKey> = []
 
@@ -39,6 +42,8 @@ final class SessionHub {
     private static let fastMessages = 1024
     /// Changes a reader may be behind before the oldest are dropped.
     private static let changes = 4096
+    /// Whole sets of attachments a reader may be behind before the oldest are dropped.
+    private static let attachmentSets = 64
 
     /// A new reader of a channel; the first one also gets what came before it.
     ///
@@ -81,6 +86,20 @@ final class SessionHub {
         return mailbox.makeSequence()
     }
 
+    /// A reader of the whole set of attachments, which first gets how it stands.
+    func readAttachments(_ first: [Attachment]) -> MailboxSequence<[Attachment]> {
+        let mailbox = Mailbox<[Attachment]>(.newest(Self.attachmentSets))
+        mailbox.send(first)
+        if isFinished { mailbox.finish() } else { attachmentReaders.append(mailbox) }
+        return mailbox.makeSequence()
+    }
+
+    func readJournal() -> MailboxSequence<JournalChange> {
+        let mailbox = Mailbox<JournalChange>(.newest(Self.changes))
+        if isFinished { mailbox.finish() } else { journalReaders.append(mailbox) }
+        return mailbox.makeSequence()
+    }
+
     func readValues() -> MailboxSequence<ValueChange> {
         let mailbox = Mailbox<ValueChange>(.newest(Self.changes))
         valueReaders.append(mailbox)
@@ -114,6 +133,18 @@ final class SessionHub {
         for mailbox in participantReaders { mailbox.send(change) }
     }
 
+    /// Tells a change of the journal, and the set of attachments as it is then.
+    func deliver(_ attachments: [Attachment], _ change: JournalChange) {
+        attachmentReaders.removeAll { $0.isAbandoned }
+        for mailbox in attachmentReaders { mailbox.send(attachments) }
+        deliver(change)
+    }
+
+    func deliver(_ change: JournalChange) {
+        journalReaders.removeAll { $0.isAbandoned }
+        for mailbox in journalReaders { mailbox.send(change) }
+    }
+
     func deliver(_ change: ValueChange) {
         valueReaders.removeAll { $0.isAbandoned }
         for mailbox in valueReaders { mailbox.send(change) }
@@ -128,7 +159,11 @@ final class SessionHub {
     func invalidate(_ reason: GroupSessionError) {
         tell(.invalidated(reason))
         for mailbox in eventReaders { mailbox.finish() }
+        for mailbox in attachmentReaders { mailbox.finish() }
+        for mailbox in journalReaders { mailbox.finish() }
         eventReaders = []
+        attachmentReaders = []
+        journalReaders = []
     }
 
     func finish(_ reason: GroupSessionError) {
@@ -138,6 +173,7 @@ final class SessionHub {
         }
         for mailbox in participantReaders { mailbox.finish() }
         for mailbox in valueReaders { mailbox.finish() }
+        isFinished = true
         readers = [:]
         participantReaders = []
         valueReaders = []

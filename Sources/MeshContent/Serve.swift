@@ -49,7 +49,9 @@ package struct Serve: Sendable {
 
     package init() {}
 
-    /// Puts a part into the peer's queue; `false` if that is full. One that waits counts once.
+    /// Puts a part into the peer's queue; `false` if that is full.
+    ///
+    /// One that waits already counts once.
     package mutating func want(_ part: Part, for peer: NodeID, isUrgent: Bool) -> Bool {
         let index = place(of: peer)
         let requester = requesters[index]

@@ -123,7 +123,9 @@ struct Server: Sendable {
         return true
     }
 
-    /// A chunk came; `false` if it was not asked for. Adapts the window to the rate.
+    /// A chunk came; `false` if it was not asked for.
+    ///
+    /// Adapts the window to the rate.
     mutating func arrived(_ chunk: Int, now: Instant) -> Bool {
         let question = asked.first { $0.chunk == chunk }?.at
         guard answered(chunk) else { return false }

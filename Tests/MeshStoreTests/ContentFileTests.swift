@@ -21,7 +21,7 @@ import Testing
         deinit { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// 0, 1, … 250, 0, 1, …
+    /// The bytes 0 to 250, again and again.
     private static func bytes(_ range: Range<UInt64>) -> [UInt8] {
         let start = Int(range.lowerBound % 251)
         let cycle = (0..<251).map { UInt8(($0 + start) % 251) }
