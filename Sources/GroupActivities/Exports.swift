@@ -5,6 +5,7 @@
 @_exported public import enum Huddle.DeliveryMode
 @_exported public import enum Huddle.EligibilityDiagnosis
 @_exported public import enum Huddle.GroupSessionError
+@_exported public import enum Huddle.JournalError
 @_exported public import enum Huddle.MessengerError
 @_exported public import struct Huddle.Participant
 @_exported public import Observation

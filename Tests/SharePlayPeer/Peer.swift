@@ -28,6 +28,7 @@ struct Canvas: GroupActivity {
 final class Peer {
     private let observer: GroupStateObserver
     private(set) var session: GroupSession<Canvas>?
+    private var journal: JournalPeer?
     private var reliable: GroupSessionMessenger?
     private var unreliable: GroupSessionMessenger?
     private var subscriptions = Set<AnyCancellable>()
@@ -182,6 +183,10 @@ final class Peer {
             case "rejoin": try await session?.session.rejoin()
             case "listen": listen(to: words.count > 1 ? words[1] : nil)
             case "silent": isSilent = true
+            case "journal": journal = session.map { JournalPeer(session: $0) }
+            case "attach", "attachfile", "load", "remove", "metadata", "spread":
+                // Others go on meanwhile.
+                Task { [journal] in await journal?.obey(words) }
             case "unlisten":
                 for task in tasks { task.cancel() }
                 tasks = []
