@@ -170,7 +170,7 @@ let package = Package(
             "HuddleTests",
             [
                 "Huddle", "MeshEngine", "MeshNet", "MeshStore", "MeshTransport", "MeshSession",
-                "MeshConsensus", "MeshCrypto", "MeshFaults", "MeshWire",
+                "MeshConsensus", "MeshContent", "MeshCrypto", "MeshFaults", "MeshWire",
             ]
         ),
         tests("CommandTests", ["HuddleCommand", "Huddle", "MeshWire"]),

@@ -15,6 +15,7 @@ extension Node {
                 hear(event)
             }
         }
+        followJournals()
     }
 
     private func answer(_ request: RequestID, _ event: Event) {
@@ -103,13 +104,13 @@ extension Node {
             tell(.sessionEnded(session))
         case .participantJoined(let session, let who):
             came(who, into: session)
-            takesPart(who, in: session)
+            takesPart(who)
             hubs[session]?.deliver(ParticipantChange.joined(participant(who)))
         case .participantAway(let session, let who):
             hubs[session]?.deliver(.away(participant(who)))
         case .participantBack(let session, let who), .participantReturned(let session, let who):
             came(who, into: session)
-            takesPart(who, in: session)
+            takesPart(who)
             hubs[session]?.deliver(.returned(participant(who)))
         case .participantLeft(let session, let who, let reason):
             went(who, from: session, reason)

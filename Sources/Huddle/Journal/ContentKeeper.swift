@@ -27,10 +27,25 @@ final class ContentKeeper {
         let continuation: CheckedContinuation<JournalError?, Never>
     }
 
+    /// What the log said in one turn, until it is followed.
+    struct News {
+        /// Contents that entries name now.
+        var added: [ContentID] = []
+        /// Nodes that take part in a session now.
+        var peers: Set<NodeID> = []
+        /// This node takes part in a session now, or uses its journal.
+        var isHere = false
+        /// Why contents may have lost their entries.
+        var loss: JournalError?
+
+        var isEmpty: Bool { added.isEmpty && peers.isEmpty && !isHere && loss == nil }
+    }
+
     var exchange: ContentExchange
     /// The files of what is here, whole or in part.
     var files: [ContentID: LazyContentFile] = [:]
     var index = JournalIndex()
+    var news = News()
     /// The sessions whose journals are used here.
     var inUse: Set<SessionID> = []
     /// Contents of uploads that are not in the log yet.

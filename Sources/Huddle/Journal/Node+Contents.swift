@@ -47,6 +47,16 @@ extension Node {
         contents.exchange.announce(shared, to: peer)
     }
 
+    /// Tells those who may have a content what this node holds of it.
+    func announce(_ content: ContentID) {
+        let peers = (contents.index.uses[content] ?? []).flatMap { use in
+            engine.room?.session(use.session)?.participants.map(\.process.nodeID) ?? []
+        }
+        for peer in Set(peers).sorted() where peer != id {
+            contents.exchange.announce([content], to: peer)
+        }
+    }
+
     // MARK: What the exchange asks for
 
     func settleContents() {
@@ -101,12 +111,7 @@ extension Node {
         case .holders(let content):
             holdersChanged(of: content)
         case .announce(let content):
-            let peers = (contents.index.uses[content] ?? []).flatMap { use in
-                engine.room?.session(use.session)?.participants.map(\.process.nodeID) ?? []
-            }
-            for peer in Set(peers).sorted() where peer != id {
-                contents.exchange.announce([content], to: peer)
-            }
+            announce(content)
         case .misbehaved:
             break  // counted; it is not heard any more
         }

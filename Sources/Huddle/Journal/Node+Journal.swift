@@ -43,65 +43,73 @@ extension Node {
     /// From now on this node keeps what stands in the journal.
     func useJournal(of session: SessionID) {
         guard isRunning(session), contents.inUse.insert(session).inserted else { return }
-        keepJournal(of: session)
-        settleContents()
+        contents.news.isHere = true
+        followJournals()
     }
 
     // MARK: What the log says
 
     func added(_ record: JournalRecord, to session: SessionID) {
-        contents.index = JournalIndex(engine.room)
         let attachment = Attachment(record, of: session)
         contents.told[session, default: []].append(attachment)
         hubs[session]?.deliver(contents.told[session] ?? [], .added(attachment))
-        for content in [record.entry.root, record.entry.metadataRoot]
-        where contents.exchange.holding(content) != .none {
-            let peers = engine.room?.session(session)?.participants.map(\.process.nodeID) ?? []
-            for peer in peers where peer != id {
-                contents.exchange.announce([content], to: peer)
-            }
-        }
-        keepJournal(of: session)
-        settleContents()
+        contents.news.added += [record.entry.root, record.entry.metadataRoot]
     }
 
     func removed(_ attachment: AttachmentID, from session: SessionID) {
         contents.told[session]?.removeAll { $0.id == attachment }
         hubs[session]?.deliver(contents.told[session] ?? [], .removed(attachment))
-        collectContents(.removed)
+        contents.news.loss = contents.news.loss ?? .removed
     }
 
     /// A participant is there: if it is another, it may have what this node holds; if it is this one,
     /// it keeps what it uses.
-    func takesPart(_ participant: MeshSession.Participant, in session: SessionID) {
-        contents.index = JournalIndex(engine.room)
+    func takesPart(_ participant: MeshSession.Participant) {
         if participant.process == engine.process {
-            keepJournal(of: session)
+            contents.news.isHere = true
         } else {
-            tellContents(to: participant.process.nodeID)
+            contents.news.peers.insert(participant.process.nodeID)
         }
-        settleContents()
     }
 
     /// The session is over, or this node's part in it.
     func journalEnded(of session: SessionID, _ reason: GroupSessionError, isOver: Bool) {
         contents.inUse.remove(session)
         if isOver { contents.told[session] = nil }
-        collectContents(.sessionInvalidated(reason))
+        contents.news.loss = .sessionInvalidated(reason)
     }
 
-    /// Fetches what stands in a journal that is used here, as far as it may be kept.
-    private func keepJournal(of session: SessionID) {
-        guard contents.inUse.contains(session), localParticipant(of: session) != nil,
-            let found = engine.room?.session(session)
-        else { return }
+    /// Does what follows from the news of a turn, all at once: a newcomer hears of thousands of entries.
+    func followJournals() {
+        guard !contents.news.isEmpty else { return }
+        let news = contents.news
+        contents.news = ContentKeeper.News()
+        contents.index = JournalIndex(isStopped ? nil : engine.room)
+        if let loss = news.loss { collectContents(loss) }
+        for peer in news.peers.sorted() { tellContents(to: peer) }
+        for content in news.added where contents.exchange.holding(content) != .none {
+            announce(content)
+        }
+        if news.isHere || !news.added.isEmpty { keepJournals() }
+        settleContents()
+    }
+
+    /// Fetches what stands in the journals that are used here, as far as it may be kept.
+    private func keepJournals() {
         var room = ContentKeeper.keptBytes
-        for record in found.journal {
-            let size = min(record.entry.size, room)
-            room -= size
-            guard size == record.entry.size, size <= found.options.attachmentLimit else { continue }
-            fetch(record.entry.root, isUrgent: false)
-            fetch(record.entry.metadataRoot, isUrgent: false)
+        for session in contents.inUse.sorted() {
+            guard localParticipant(of: session) != nil,
+                let found = engine.room?.session(session)
+            else { continue }
+            for record in found.journal {
+                let size = min(record.entry.size, room)
+                room -= size
+                guard size == record.entry.size, size <= found.options.attachmentLimit else {
+                    continue
+                }
+                fetch(record.entry.root, isUrgent: false)
+                fetch(record.entry.metadataRoot, isUrgent: false)
+            }
         }
     }
 
@@ -352,7 +360,7 @@ extension Node {
     /// Waits until so many other nodes hold all of a content.
     func waitForHolders(of content: ContentID, count: Int) async throws(JournalError) {
         guard contents.exchange.holders(of: content).count < count else { return }
-        guard !isStopped, contents.index.uses[content] != nil else { throw .removed }
+        guard contents.exchange.holding(content) == .all else { throw .removed }
         let number = contents.takeNumber()
         let error = await withTaskCancellationHandler {
             await withCheckedContinuation {
