@@ -18,10 +18,14 @@ extension ContentExchange {
             message = try ContentMessage(decoding: bytes)
         } catch {
             switch error {
-            case .unknownType: statistics.unknown += 1
-            case .malformed: statistics.malformed += 1
+            case .unknownType:
+                // A later version may say more than this one understands.
+                statistics.unknown += 1
+            case .malformed:
+                statistics.malformed += 1
+                charge(peer, 1)
             }
-            return charge(peer, 1)
+            return
         }
         switch message {
         case .inventory(let items):

@@ -139,8 +139,8 @@ package struct Fetch: Sendable {
         giveBack(at: index)
         servers[index].holding = .none
         servers[index].chunks = nil
-        // Who lied is known when it comes back.
-        if servers[index].lies == 0 { servers.remove(at: index) }
+        // Who lied is known when it comes back, and what was asked for may still be on its way.
+        if !servers[index].isRemembered { servers.remove(at: index) }
     }
 
     /// A peer does not give what it was asked for.

@@ -26,7 +26,7 @@ struct Server: Sendable {
     var pause: Instant?
     /// It is not asked before this, whatever it says: it lied too often.
     private var ban: Instant?
-    private(set) var lies = 0
+    private var lies = 0
     /// From the question to the answer, in seconds.
     private var latency = 0.0
     /// From one chunk to the next, in seconds.
@@ -69,6 +69,9 @@ struct Server: Sendable {
         case .all: true
         }
     }
+
+    /// Whether it must be known when it comes back.
+    var isRemembered: Bool { lies > 0 || !late.isEmpty || !lateParts.isEmpty }
 
     func isAsked(_ chunk: Int) -> Bool { asked.contains { $0.chunk == chunk } }
     func isAsked(_ part: TreePart) -> Bool { treeAsked.contains { $0.part == part } }

@@ -111,6 +111,20 @@ final class Swarm {
         settle()
     }
 
+    /// The pair of two nodes goes and comes back, and what is on its way arrives all the same.
+    func reconnect(_ left: Int, _ right: Int) {
+        for (one, other) in [(left, right), (right, left)] {
+            nodes[one].exchange.disconnected(Self.id(other), now: now)
+            nodes[one].exchange.connected(Self.id(other))
+        }
+        settle()
+        for (one, other) in [(left, right), (right, left)] {
+            let known = nodes[one].exchange.known.sorted()
+            nodes[one].exchange.announce(known, to: Self.id(other))
+        }
+        settle()
+    }
+
     /// Sends a message as if node `from` had made it.
     func inject(_ bytes: [UInt8], from: Int, to: Int) {
         number += 1
