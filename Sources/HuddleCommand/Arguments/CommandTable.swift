@@ -295,6 +295,7 @@ let commandTable: [CommandSpecification] = [
             .value("--trials", "T", "how often the leader is killed (default: 20)"),
             .value("--loss", "P", "percent of the datagrams that are lost (default: 0)"),
             .flag("--keep", "keep the nodes' folder, for reading their logs"),
+            .flag("--journal", "of activities: an attachment of 100 MB"),
             jsonOption,
         ],
         isOfNode: false,

@@ -11,6 +11,7 @@ import Synchronization
 /// the same run.
 struct ActivitiesBench {
     private let isJSON: Bool
+    private let isOfJournal: Bool
 
     private static let sequential = 2000
     private static let batch = 10_000
@@ -21,6 +22,7 @@ struct ActivitiesBench {
             throw .usage("\(option) is of failover, not of activities", command: "bench")
         }
         isJSON = invocation.wantsJSON
+        isOfJournal = invocation.has("--journal")
     }
 
     /// What is done together here.
@@ -47,6 +49,10 @@ struct ActivitiesBench {
             let folder = FileManager.default.temporaryDirectory
                 .appendingPathComponent("huddle-bench-\(UUID().uuidString)")
             defer { try? FileManager.default.removeItem(at: folder) }
+            if isOfJournal {
+                try await JournalBench(isJSON: isJSON).run(in: folder.path)
+                return ExitCode.success
+            }
             let ada = try await Self.start("ada", in: folder.path)
             let bob = try await Self.start("bob", in: folder.path)
             let room = try await ada.createRoom(named: "bench")

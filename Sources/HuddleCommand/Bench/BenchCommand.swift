@@ -10,6 +10,9 @@ enum BenchCommand {
         guard let verb = invocation.operands.first, verbs.contains(verb) else {
             throw .usage("bench needs one of: \(verbs.joined(separator: ", "))", command: "bench")
         }
+        guard verb == "activities" || !invocation.has("--journal") else {
+            throw .usage("--journal is of activities, not of \(verb)", command: "bench")
+        }
         return switch verb {
         case "coding": try CodingBench(invocation).run()
         case "activities": try await ActivitiesBench(invocation).run()
