@@ -130,6 +130,23 @@ struct JournalTests {
         try await dan.expect("loaded \(Self.large) right", within: 60)
     }
 
+    @Test("a manager of a tutorial shares its picture, and gets the other's")
+    func sampleJournal() async throws {
+        try await withUser { environment in
+            let programs = try ["ada", "bob"].map {
+                try Peer($0, "SeedSamples", [], environment: environment)
+            }
+            defer { for program in programs { program.stop() } }
+            for program in programs { try await program.expect("ready") }
+            programs[0].tell("start")
+            for program in programs {
+                for sender in programs {
+                    try await program.hears("Received file picture of \(sender.processIdentifier)")
+                }
+            }
+        }
+    }
+
     @Test("who leaves the session has nothing more of it, and comes back to all of it")
     func leaving() async throws {
         try await withParty(["ada", "bob"]) { party in

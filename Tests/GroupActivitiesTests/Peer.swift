@@ -133,6 +133,8 @@ final class Peer: Sendable {
 
     struct Silence: Error { let what: String }
 
+    var processIdentifier: Int32 { process.processIdentifier }
+
     func signal(_ number: Int32) { kill(process.processIdentifier, number) }
 
     func kill9() {

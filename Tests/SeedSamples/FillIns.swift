@@ -20,6 +20,13 @@ func handleReceivedMessage(_ message: SyncMessage, from sender: Participant) {
     )
 }
 
+/// Another picture of each program.
+let sharedImageItem = Data("picture of \(ProcessInfo.processInfo.processIdentifier)".utf8)
+
+func handleReceivedFile(_ data: Data) {
+    print("Received file \(String(decoding: data, as: UTF8.self))")
+}
+
 func startLocalExperience() {
     print("Going on alone")
 }

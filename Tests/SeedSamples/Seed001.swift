@@ -52,6 +52,23 @@ final class SharePlayManager {
 
         // Join the session
         session.join()
+
+        Task {
+            let journal = GroupSessionJournal(session: session)
+
+            // Upload a Transferable file or data item
+            let attachment = try await journal.add(sharedImageItem)
+
+            // Observe incoming attachments
+            Task {
+                for await attachments in journal.attachments {
+                    for attachment in attachments {
+                        let data = try await attachment.load(Data.self)
+                        handleReceivedFile(data)
+                    }
+                }
+            }
+        }
     }
 
     private func cleanUp() {
