@@ -49,11 +49,14 @@ package struct ContentShape: Hashable, Sendable {
 /// What a hash is made of; the personalisation keeps the three apart.
 package enum ContentHash: String, CaseIterable, Sendable {
     /// A chunk.
-    case leaf = "huddle/leaf/1"
+    case leaf
     /// The leaves of up to 1,024 chunks.
-    case page = "huddle/page/1"
+    case page
     /// The root record.
-    case root = "huddle/root/1"
+    case root
+
+    /// The personalisation of the hash, which is padded with zeros to 16 bytes.
+    package var personal: String { "huddle/\(rawValue)/1" }
 }
 
 /// The hashes above the chunks of one content: its root record and its pages.

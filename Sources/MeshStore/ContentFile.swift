@@ -71,7 +71,7 @@ package struct StoredContent: Sendable {
 
     /// The hash that contents are named by.
     package static func hash(_ kind: ContentHash, _ bytes: [UInt8]) -> Digest {
-        Hash.personal(kind.rawValue, bytes.raw)
+        Hash.personal(kind.personal, bytes.raw)
     }
 
     /// Copies `size` bytes, as `read` gives them chunk by chunk, into a file in `directory`.
