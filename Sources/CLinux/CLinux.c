@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -583,6 +584,8 @@ int linux_create_file(int directory, const char *path) {
     int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     return exactly_private(RETRY(openat(directory, path, flags, 0600)));
 }
+
+int linux_memory_file(void) { return RETRY(memfd_create("content", MFD_CLOEXEC)); }
 
 int linux_temporary_file(const char *directory) {
     int fd = exactly_private(RETRY(open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)));

@@ -47,7 +47,9 @@ public struct Places: Hashable, Sendable {
     /// The stored rooms.
     public var rooms: String { state + "/rooms" }
     /// Where the bytes of attachments are.
-    public var contents: String { cache + "/content" }
+    ///
+    /// Empty, which stands for memory, if there is no cache.
+    public var contents: String { cache.isEmpty ? "" : cache + "/content" }
     /// The control socket of the node.
     public var controlSocket: String { runtime + "/node.sock" }
     /// What a detached node writes to stderr.

@@ -115,7 +115,10 @@ public final class Simulation: Sendable {
             secrets: SeededSecrets(seed: draws.next()),
             unixOrigin: Self.unixOrigin
         )
-        let configuration = NodeConfiguration(name: name, places: Places(below: ""))
+        var places = Places(below: "")
+        // Attachments are in memory: a simulation touches no disk.
+        places.cache = ""
+        let configuration = NodeConfiguration(name: name, places: places)
         let node: Node
         do {
             node = try await Node.start(configuration, in: place)

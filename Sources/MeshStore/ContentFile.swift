@@ -13,9 +13,15 @@ package final class ContentFile: Sendable {
     package let shape: ContentShape
 
     /// An empty file for a content of this shape; makes the directory if need be.
+    ///
+    /// Without a directory, as in a simulation, it is in memory.
     package init(in directory: String, shape: ContentShape) throws(FileError) {
-        _ = try Directory(making: directory)
-        file = try FileDescriptor("open", directory, FileCalls.temporaryFile(directory))
+        if directory.isEmpty {
+            file = try FileDescriptor("memfd_create", "memory", FileCalls.memoryFile())
+        } else {
+            _ = try Directory(making: directory)
+            file = try FileDescriptor("open", directory, FileCalls.temporaryFile(directory))
+        }
         self.shape = shape
         // Sparse: the size is right from the beginning, the disk is used as chunks come.
         let size = Int64(shape.size)

@@ -144,6 +144,7 @@ enum FileCalls {
     static func openLock(_ directory: Int32, _ path: String) -> Int32 {
         unsafe linux_open_lock(directory, path)
     }
+    static func memoryFile() -> Int32 { linux_memory_file() }
     static func temporaryFile(_ directory: String) -> Int32 {
         unsafe linux_temporary_file(directory)
     }

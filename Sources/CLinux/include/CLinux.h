@@ -164,6 +164,8 @@ int linux_open_directory(int directory, const char *path);
 int linux_open_read(int directory, const char *path);
 /// Creates a new file (O_EXCL, O_NOFOLLOW) with exactly mode 0600.
 int linux_create_file(int directory, const char *path);
+/// A new file that is in memory alone.
+int linux_memory_file(void);
 /// Opens a new file without a name in a directory, for reading and writing, with exactly mode 0600.
 int linux_temporary_file(const char *directory);
 /// Opens or creates a file to lock, mode 0600, following no link.
