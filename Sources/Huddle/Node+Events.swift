@@ -44,7 +44,7 @@ extension Node {
             invites[slot] = nil
             tell(.inviteBurned(slot: Int(slot), reason: Self.words(reason)))
         case .message(let message):
-            if isNotice(message) {
+            if isNotice(message) || hearLatest(message) {
                 break
             } else if hub(message.session).deliver(Message(message)) {
                 pause(message.session, message.channel, true)
@@ -53,6 +53,7 @@ extension Node {
             switch change {
             case .connected(let address):
                 note(address, of: node)
+                showLatest(to: node)
                 heard(.connected(node))
             case .disconnected: heard(.disconnected(node))
             case .quiet, .heard: break
@@ -105,15 +106,18 @@ extension Node {
         case .participantJoined(let session, let who):
             came(who, into: session)
             takesPart(who)
+            showLatest(to: who, in: session)
             hubs[session]?.deliver(ParticipantChange.joined(participant(who)))
         case .participantAway(let session, let who):
             hubs[session]?.deliver(.away(participant(who)))
         case .participantBack(let session, let who), .participantReturned(let session, let who):
             came(who, into: session)
             takesPart(who)
+            showLatest(to: who, in: session)
             hubs[session]?.deliver(.returned(participant(who)))
         case .participantLeft(let session, let who, let reason):
             went(who, from: session, reason)
+            hubs[session]?.latest.gone(participant(who))
             hubs[session]?.deliver(.left(participant(who)))
         case .leadChanged(let session, _, _, _):
             hubs[session]?.deliver(.lead(lead(of: session)))

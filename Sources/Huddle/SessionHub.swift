@@ -22,6 +22,8 @@ final class SessionHub {
     private var valueReaders: [Mailbox<ValueChange>] = []
     private var attachmentReaders: [Mailbox<[Attachment]>] = []
     private var journalReaders: [Mailbox<JournalChange>] = []
+    /// What the participants show of themselves.
+    let latest = LatestBoard()
     /// Reliable channels whose senders were told to wait.
     private(set) var paused: Set<String> = []
     private var isFinished = false
@@ -164,6 +166,7 @@ final class SessionHub {
         eventReaders = []
         attachmentReaders = []
         journalReaders = []
+        latest.clear()
     }
 
     func finish(_ reason: GroupSessionError) {
@@ -174,6 +177,7 @@ final class SessionHub {
         for mailbox in participantReaders { mailbox.finish() }
         for mailbox in valueReaders { mailbox.finish() }
         isFinished = true
+        latest.finish()
         readers = [:]
         participantReaders = []
         valueReaders = []
