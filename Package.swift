@@ -134,6 +134,18 @@ let package = Package(
             ]
         ),
 
+        // Small programs, each run by a test; they use what everybody may.
+        .executableTarget(
+            name: "SharedCanvas",
+            dependencies: ["GroupActivities", "Huddle"],
+            path: "Sources/Examples/SharedCanvas"
+        ),
+        .executableTarget(
+            name: "TurnGame",
+            dependencies: ["GroupActivities", "Huddle"],
+            path: "Sources/Examples/TurnGame"
+        ),
+
         // Tests.
         .target(
             name: "TestSupport",
@@ -212,7 +224,7 @@ let package = Package(
             "GroupActivitiesTests",
             [
                 "SharePlayPeer", "SharePlayStranger", "HuddleCommand", "SeedSamples", "Seed000",
-                "Seed002", "Seed003", "Seed004",
+                "Seed002", "Seed003", "Seed004", "SharedCanvas", "TurnGame",
             ]
         ),
         tests("HuddleTestingTests", ["HuddleTesting", "GroupActivities", "Huddle"]),

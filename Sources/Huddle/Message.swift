@@ -1,3 +1,4 @@
+import MeshEngine
 public import MeshWire
 
 /// How a message travels.
@@ -28,6 +29,26 @@ public enum MessageRecipients: Hashable, Sendable {
     case all
     /// These participants; the sender among them is left out.
     case only(Set<ParticipantID>)
+}
+
+/// The rank of a reliable message among others that wait for the same links.
+///
+/// What has a higher rank goes first; a lower one keeps at least a sixteenth of the bytes.
+public enum MessagePriority: Hashable, Sendable {
+    /// Before the others.
+    case high
+    /// As most messages.
+    case normal
+    /// After the others.
+    case low
+
+    var inner: Priority {
+        switch self {
+        case .high: .high
+        case .normal: .normal
+        case .low: .low
+        }
+    }
 }
 
 /// What a reliable send waits for.

@@ -98,16 +98,19 @@ public final class Session: Identifiable, Sendable {
     ///   - recipients: Who gets it.
     ///   - confirm: What to wait for.
     ///   - deadline: How long it is worth sending; it is not sent later.
+    ///   - priority: Its rank among what waits for the same links; order holds within one rank only.
     /// - Throws: `MessengerError`, which names who did not get it.
     public func send(
         _ payload: [UInt8],
         on channel: String = "",
         to recipients: MessageRecipients = .all,
         confirm: Confirmation = .delivered,
-        deadline: Duration? = nil
+        deadline: Duration? = nil,
+        priority: MessagePriority = .normal
     ) async throws(MessengerError) {
         var message = outbound(payload, channel, recipients)
         message.expires = deadline
+        message.priority = priority.inner
         message.acknowledgeAtOnce = confirm == .delivered
         try await node.send(message, confirm: confirm)
     }
