@@ -20,6 +20,8 @@ package struct RoomSession: Hashable, Sendable {
     package internal(set) var leadMode: LeadMode
     /// The participant that leads, if any.
     package internal(set) var lead: ParticipantID?
+    /// Whether the lead is the initiator's as soon as it joins: it has not yet, and nobody gave or took it.
+    package internal(set) var isLeadReserved = true
     /// The participants in the order of their joins, which is that of their numbers.
     package internal(set) var participants: [Participant] = []
     /// The nodes that may not join, sorted.

@@ -221,6 +221,7 @@ extension RoomState {
         sessions[index].nextNumber = next
         sessions[index].participants.append(participant)
         events.append(.participantJoined(session.id, participant))
+        if participant.process == session.initiator { seat(participant, sessionAt: index) }
         assignLead(sessionAt: index, .first)
         return .joined(participant.id, number: number)
     }

@@ -11,6 +11,7 @@ extension RoomState {
         guard session.lead == caller.id else { throw .notLead(holder: session.lead) }
         guard let heir = session.participant(target) else { throw .noSuchParticipant(target) }
         guard heir.isPresent else { throw .participantAway(target) }
+        sessions[index].isLeadReserved = false
         setLead(target, sessionAt: index, .given)
     }
 
@@ -25,6 +26,7 @@ extension RoomState {
         case .fixed where session.lead != nil && session.lead != caller.id:
             throw .notLead(holder: session.lead)
         case .fixed, .switchable:
+            sessions[index].isLeadReserved = false
             setLead(caller.id, sessionAt: index, .taken)
         }
     }
@@ -32,6 +34,7 @@ extension RoomState {
     mutating func set(_ mode: LeadMode, by caller: Participant, sessionAt index: Int) {
         guard sessions[index].leadMode != mode else { return }
         sessions[index].leadMode = mode
+        sessions[index].isLeadReserved = false
         events.append(.leadModeChanged(sessions[index].id, mode))
         switch mode {
         case .none:
@@ -39,6 +42,13 @@ extension RoomState {
         case .fixed, .switchable:
             if sessions[index].lead == nil { setLead(caller.id, sessionAt: index, .mode) }
         }
+    }
+
+    /// The initiator has come: the lead is its own, whoever was faster, unless people have decided.
+    mutating func seat(_ initiator: Participant, sessionAt index: Int) {
+        guard sessions[index].isLeadReserved else { return }
+        sessions[index].isLeadReserved = false
+        if sessions[index].leadMode != .none { setLead(initiator.id, sessionAt: index, .first) }
     }
 
     /// Gives a session without a lead to the present participant that joined first, if its mode

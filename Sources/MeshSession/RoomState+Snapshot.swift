@@ -6,7 +6,7 @@
 //   members, by process:   process · text name · isPresent u8 · changedAt position
 //   sessions, by id:       id 16 · initiator process · startedAt position · lifetime u8
 //                          activity · options 12 · leadMode u8 · text slot · lead 16 (zero: none)
-//                          nextNumber u32 · bans: node 32 … · kicked: id 16 …
+//                          isLeadReserved u8 · nextNumber u32 · bans: node 32 … · kicked: id 16 …
 //     participants, by number:   id 16 · number u32 · process · joinedAt position · isPresent u8
 //     values, by key:            text key · kind u8 · content · version position · author 16
 //   journal, in order:         entry (see JournalEntry) · author 16 · node 32
@@ -100,6 +100,7 @@ extension RoomSession {
         writer.write(leadMode.rawValue)
         writer.writeString(slot)
         writer.write(lead ?? .zero)
+        writer.write(flag: isLeadReserved)
         writer.write(nextNumber)
         writer.writeCount(bans.count)
         for ban in bans { writer.write(ban) }
@@ -149,6 +150,7 @@ extension RoomSession {
         self.init(id: id, initiator: initiator, startedAt: startedAt, blueprint: blueprint)
         let lead: ParticipantID = try reader.read()
         self.lead = lead == .zero ? nil : lead
+        isLeadReserved = try reader.readFlag()
         nextNumber = try reader.read()
         for _ in 0..<(try reader.readCount(limit: SessionLimits.bans)) {
             let start = reader.offset

@@ -39,11 +39,10 @@ struct ExampleTests {
         try await withUser { environment in
             let ada = try Peer("ada", "TurnGame", [], environment: environment)
             defer { ada.stop() }
-            try await start(ada, [ada], until: "table open")
-            // Who comes first leads.
             let bob = try Peer("bob", "TurnGame", [], environment: environment)
             defer { bob.stop() }
-            try await bob.expect("table open")
+            // Who starts it leads, whoever sits down first.
+            try await start(ada, [ada, bob], until: "table open")
             ada.tell("sit x")
             try await ada.expect("you are x")
             bob.tell("sit x")

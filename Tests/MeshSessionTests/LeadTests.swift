@@ -8,6 +8,32 @@ import Testing
         #expect(bench.current?.lead == bench.id(Bench.a))
     }
 
+    @Test("the initiator leads once it comes, whoever was faster; the second time it does not")
+    func initiator() {
+        var bench = Bench()
+        bench.apply(.startSession(SessionBlueprint(activity: .chess)), by: Bench.a)
+        bench.apply(.join(nonce: 0), by: Bench.b)
+        #expect(bench.current?.lead == bench.id(Bench.b))
+        bench.apply(.join(nonce: 0), by: Bench.a)
+        #expect(bench.current?.lead == bench.id(Bench.a))
+        bench.apply(.leave, by: Bench.a)
+        #expect(bench.current?.lead == bench.id(Bench.b))
+        bench.apply(.join(nonce: 0), by: Bench.a)
+        #expect(bench.current?.lead == bench.id(Bench.b))
+    }
+
+    @Test("a lead that people have moved is not the initiator's any more")
+    func decided() {
+        var bench = Bench()
+        bench.apply(.startSession(SessionBlueprint(activity: .chess)), by: Bench.a)
+        for process in [Bench.b, Bench.c] { bench.apply(.join(nonce: 0), by: process) }
+        let (b, c) = (bench.id(Bench.b), bench.id(Bench.c))
+        #expect(bench.apply(.giveLead(to: c), by: Bench.b) == .done)
+        bench.apply(.join(nonce: 0), by: Bench.a)
+        #expect(bench.current?.lead == c)
+        #expect(bench.current?.lead != b)
+    }
+
     @Test("only the holder gives it, and only to who is present") func given() {
         var bench = Bench.joined()
         let (a, b, c) = (bench.id(Bench.a), bench.id(Bench.b), bench.id(Bench.c))

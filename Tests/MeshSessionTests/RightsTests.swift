@@ -15,6 +15,7 @@ import Testing
         for process in [Bench.a, Bench.b, Bench.c] {
             bench.apply(.join(nonce: 0), by: process)
         }
+        bench.apply(.giveLead(to: bench.id(Bench.a)), by: Bench.b)
         return bench
     }
 

@@ -38,6 +38,7 @@ enum Layers {
             "MeshPlayback", "MessageCoding", "MeshWire",
         ],
         "HuddleMedia": ["Huddle"],
+        "Examples": ["GroupActivities", "Huddle"],
         "Combine": [],
         "GroupActivities": ["Huddle", "Combine", "CoreTransferable", "MessageCoding", "MeshWire"],
         "CoreTransferable": [],

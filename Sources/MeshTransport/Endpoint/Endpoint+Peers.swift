@@ -80,8 +80,15 @@ extension Endpoint {
             }
             peer.current = keys
             peer.address = keys.address
-            adopt(keys, in: peer, resumed: isContinuing && peer.isAway, now: now)
+            peer.connection.adopt(
+                space: keys.space,
+                resumed: isContinuing && peer.isAway,
+                now: now
+            )
         }
+        // What was sealed so far carried our AUTH, and is acknowledged whichever of the two this became.
+        let used = keys.box.traffic.sealing.counter
+        if used > 0 { peer.connection.skip(space: keys.space, number: used - 1) }
         peer.rekeyWanted = nil
         peer.mayGrant = peer.mayGrant || (keys.mode != .member && keys.role == .initiator)
         if keys.mode != .member, keys.role == .responder, let room {
@@ -111,13 +118,6 @@ extension Endpoint {
         // Of the two initiators one is we; the smaller one's pair carries data.
         let weAreSmaller = nodeID < keys.peer
         return weAreSmaller ? current.role == .initiator : current.role == .responder
-    }
-
-    private func adopt(_ keys: PairKeys, in peer: Peer, resumed: Bool, now: Instant) {
-        peer.connection.adopt(space: keys.space, resumed: resumed, now: now)
-        // What was sealed so far carried our AUTH.
-        let used = keys.box.traffic.sealing.counter
-        for number in 0..<used { peer.connection.skip(space: keys.space, number: number) }
     }
 
     private mutating func report(_ keys: PairKeys, resumed: Bool) {
