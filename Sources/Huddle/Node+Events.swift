@@ -130,7 +130,7 @@ extension Node {
             tell(.conflictSettled(session, Conflict.Subject(subject), key: key))
         case .activityChanged(let session, let activity): heldActivity(session, activity)
         case .optionsChanged(let session, let options): heldOptions(session, options)
-        case .leadModeChanged, .upgradeNeeded: break
+        case .leadModeChanged, .stateRequested, .upgradeNeeded: break
         }
     }
 

@@ -110,6 +110,8 @@ package struct OutboundMessage: Sendable {
     package var latest = false
     /// Reliable lane: somebody waits for the delivery.
     package var acknowledgeAtOnce = false
+    /// What the message marks, if it is not the application's.
+    package var mark: StateMark?
 
     package init(session: SessionID, channel: String, payload: [UInt8]) {
         self.session = session

@@ -5,10 +5,11 @@ package import MeshWire
 ///
 /// ```
 /// 0        version and kind: high nibble 1, low nibble 0 (raw bytes)
-/// 1        flags, zero in this version
+/// 1        flags: 1 a mark, the others zero in this version
 /// 2        source: the sender's participant number, a varint
 /// …        target: the receiver's participant number, a varint
 /// …        check u32 of source and of target: the first 4 bytes of their identifiers
+/// …        of a mark: position 24 and stream, a varint
 /// …        the application's bytes
 /// ```
 ///
@@ -41,39 +42,66 @@ package struct Envelope: Hashable, Sendable {
     /// Whom it is for; a message to another participation of the same node is dropped.
     package var target: Name
 
-    package init(source: Name, target: Name) {
+    package init(source: Name, target: Name, mark: StateMark? = nil) {
         self.source = source
         self.target = target
+        self.mark = mark
     }
 
+    /// What the message marks, if it is a mark and not the application's.
+    package var mark: StateMark?
+
     /// The most bytes an envelope takes.
-    package static let maximumBytes = 2 + 8 + 8 + 4 + 4
+    package static let maximumBytes = 2 + 8 + 8 + 4 + 4 + 24 + 8
 
     private static let versionAndKind: UInt8 = 0x10
+    private static let markFlag: UInt8 = 1
 
     /// Reads the envelope; the reader then stands at the application's bytes.
     package init(reading reader: inout ByteReader) throws(WireError) {
         let kind: UInt8 = try reader.read()
         guard kind == Self.versionAndKind else { throw .unknownType(kind, at: 0) }
         let flags: UInt8 = try reader.read()
-        guard flags == 0 else { throw .reserved(at: 1) }
+        guard flags & ~Self.markFlag == 0 else { throw .reserved(at: 1) }
         let sourceNumber = try reader.readVariable()
         let targetNumber = try reader.readVariable()
         source = Name(number: sourceNumber, check: try reader.read())
         target = Name(number: targetNumber, check: try reader.read())
+        guard flags & Self.markFlag != 0 else { return }
+        let position = try reader.readPosition()
+        mark = StateMark(position: position, stream: try reader.readVariable())
     }
 
     /// The envelope followed by `payload`.
     package func encode(_ payload: [UInt8]) -> [UInt8] {
         var writer = ByteWriter(capacity: payload.count + Self.maximumBytes)
         writer.write(Self.versionAndKind)
-        writer.write(UInt8(0))
+        writer.write(mark == nil ? UInt8(0) : Self.markFlag)
         writer.writeVariable(source.number)
         writer.writeVariable(target.number)
         writer.write(source.check)
         writer.write(target.check)
+        if let mark {
+            writer.write(mark.position)
+            writer.writeVariable(mark.stream)
+        }
         writer.write(payload)
         return writer.bytes
+    }
+}
+
+/// Divides what a participant sent before it applied a request for the state from what it sends after.
+///
+/// It travels in the stream that it divides: one channel and priority of a pair.
+package struct StateMark: Hashable, Sendable {
+    /// The place of the request in the log.
+    package var position: Position
+    /// The ordinal of the stream among those of the sender's participation, from 0.
+    package var stream: UInt64
+
+    package init(position: Position, stream: UInt64) {
+        self.position = position
+        self.stream = stream
     }
 }
 

@@ -163,6 +163,30 @@ package struct InboundMessage: Sendable {
     /// The stream inside a fast channel; 0 for none.
     package var key: UInt64
     package var payload: [UInt8]
+    /// The sender's number of the channel and priority, which keep their order.
+    package var stream: ChannelNumber
+    /// What the message marks, if it is not the application's.
+    package var mark: StateMark?
+
+    package init(
+        session: SessionID,
+        from: ParticipantID,
+        channel: String,
+        lane: Lane,
+        key: UInt64,
+        payload: [UInt8],
+        stream: ChannelNumber,
+        mark: StateMark?
+    ) {
+        self.session = session
+        self.from = from
+        self.channel = channel
+        self.lane = lane
+        self.key = key
+        self.payload = payload
+        self.stream = stream
+        self.mark = mark
+    }
 }
 
 /// What changed about the pair with a node.

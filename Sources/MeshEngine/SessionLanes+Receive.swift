@@ -154,6 +154,12 @@ extension SessionLanes {
             let isToCome = envelope.source.number >= UInt64(session.nextNumber)
             return isToCome || !isTogether ? false : drop(\.misdirected)
         }
+        if let mark = envelope.mark {
+            // Marks are the reliable lane's: another could overtake what it divides.
+            guard held.lane == .reliable else { return drop(\.malformed) }
+            // The request is to come; what follows the mark waits with it.
+            if let applied = room.position, applied < mark.position { return false }
+        }
         statistics.delivered += 1
         let payload = Array(held.bytes.dropFirst(reader.offset))
         events.append(
@@ -164,7 +170,9 @@ extension SessionLanes {
                     channel: held.name.name,
                     lane: held.lane,
                     key: held.key,
-                    payload: payload
+                    payload: payload,
+                    stream: held.channel,
+                    mark: envelope.mark
                 )
             )
         )

@@ -55,7 +55,8 @@ extension SessionLanes {
             }
             let envelope = Envelope(
                 source: Envelope.Name(sender),
-                target: Envelope.Name(participant)
+                target: Envelope.Name(participant),
+                mark: message.mark
             )
             let waiting = Waiting(
                 delivery: delivery,

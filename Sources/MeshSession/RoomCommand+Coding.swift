@@ -6,7 +6,7 @@
 //   0x11 setActivity    activity: text identifier · blob payload · blob metadata
 //   0x12 endSession     isExpiry u8
 //   0x13 join           nonce u64
-//   0x14 leave, 0x19 takeLead   empty
+//   0x14 leave, 0x19 takeLead, 0x1B requestState   empty
 //   0x15 expire         participant
 //   0x16 setOptions     options: capacity u8 · isLocked u8 · control u8 · rights u8: two bits
 //                       each of mayEnd, mayReplace, mayKick, mayLock from the lowest on
@@ -70,7 +70,7 @@ extension RoomCommand {
             writer.write(flag: isExpiry)
         case .join(let nonce):
             writer.write(nonce)
-        case .leave, .takeLead:
+        case .leave, .takeLead, .requestState:
             break
         case .expire(let participant), .giveLead(let participant):
             writer.write(participant)
@@ -154,6 +154,8 @@ extension RoomCommand {
             command = .takeLead
         case .setLeadMode:
             command = .setLeadMode(try reader.readCase())
+        case .requestState:
+            command = .requestState
         case .put:
             command = .put(
                 key: try reader.readString(limit: most),

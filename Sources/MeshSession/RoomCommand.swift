@@ -35,6 +35,8 @@ package enum RoomCommand: Hashable, Sendable {
     case takeLead
     /// 0x1A: sets who may move the lead.
     case setLeadMode(LeadMode)
+    /// 0x1B: asks the lead for the session's state; it changes nothing and marks a place in the log.
+    case requestState
     /// 0x20: writes a value, whatever was there.
     case put(key: String, value: [UInt8])
     /// 0x21: writes a value if the present one is as expected.
@@ -77,6 +79,7 @@ package enum CommandType: UInt16, CaseIterable, Sendable {
     case giveLead = 0x18
     case takeLead = 0x19
     case setLeadMode = 0x1a
+    case requestState = 0x1b
     case put = 0x20
     case compareAndSet = 0x21
     case delete = 0x22
@@ -233,6 +236,7 @@ extension RoomCommand {
         case .giveLead: .giveLead
         case .takeLead: .takeLead
         case .setLeadMode: .setLeadMode
+        case .requestState: .requestState
         case .put: .put
         case .compareAndSet: .compareAndSet
         case .delete: .delete
@@ -281,7 +285,7 @@ extension RoomCommand {
         case .acknowledgeConflict(_, let key):
             try Self.require(key.utf8.count, atMost: Limits.keyBytes)
         case .endSession, .join, .leave, .expire, .giveLead, .takeLead, .setLeadMode,
-            .removeAttachment:
+            .removeAttachment, .requestState:
             break
         }
     }

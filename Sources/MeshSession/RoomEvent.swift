@@ -36,6 +36,8 @@ package enum RoomEvent: Hashable, Sendable {
     case leadChanged(SessionID, old: ParticipantID?, new: ParticipantID?, LeadChange)
     /// Who may move the lead changed.
     case leadModeChanged(SessionID, LeadMode)
+    /// A participant asked for the session's state; whoever did not follow the log does not hear of it.
+    case stateRequested(SessionID, StateRequest)
     /// A value was written, or removed if `value` is `nil`; `by` is not known after a restore of a
     /// removal.
     case valueChanged(SessionID, key: String, value: StoredValue?, by: ParticipantID?)
@@ -49,6 +51,46 @@ package enum RoomEvent: Hashable, Sendable {
     case conflictSettled(SessionID, Conflict.Subject, key: String)
     /// The log holds a command that this version does not know; every session ended here.
     case upgradeNeeded(type: UInt16)
+}
+
+/// A participant's request for the session's state, the same for all who apply it.
+package struct StateRequest: Hashable, Sendable {
+    /// The place of the request in the log.
+    package let position: Position
+    /// The participant that asks.
+    package let requester: ParticipantID
+    /// Who is asked: the lead, or while that is away the present participant that joined first.
+    package let provider: ParticipantID?
+    /// The participants that were present there, in the order of their joins, the requester too.
+    package let present: [ParticipantID]
+    /// Those that were away there and in their grace.
+    package let away: [ParticipantID]
+
+    package init(
+        position: Position,
+        requester: ParticipantID,
+        provider: ParticipantID?,
+        present: [ParticipantID],
+        away: [ParticipantID] = []
+    ) {
+        self.position = position
+        self.requester = requester
+        self.provider = provider
+        self.present = present
+        self.away = away
+    }
+
+    init(_ session: RoomSession, by requester: ParticipantID, at position: Position) {
+        let lead = session.lead
+        let isThere = lead.flatMap(session.participant)?.isPresent ?? false
+        self.init(
+            position: position,
+            requester: requester,
+            provider: lead == nil || isThere ? lead : session.successor,
+            present: session.participants.filter(\.isPresent).map(\.id),
+            away: session.participants.filter { !$0.isPresent }.map(\.id)
+        )
+    }
 }
 
 /// Why a session ended.

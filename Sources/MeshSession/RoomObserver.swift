@@ -79,6 +79,8 @@ extension RoomEvent {
         case .activityChanged(_, let activity): activity.byteCount
         case .sessionStarted(let session): session.byteCount
         case .attachmentAdded(_, let record): record.entry.byteCount
+        case .stateRequested(_, let request):
+            (request.present.count + request.away.count) * ParticipantID.byteCount
         default: 0
         }
     }

@@ -91,6 +91,10 @@ extension RoomState {
             try requireControl(caller, sessionAt: index)
             try removeAttachment(attachment, sessionAt: index)
             return .done
+        case .requestState:
+            let request = StateRequest(sessions[index], by: caller.id, at: position)
+            events.append(.stateRequested(record.session, request))
+            return .done
         case .put, .compareAndSet, .delete, .add, .insert, .withdraw:
             try requireControl(caller, sessionAt: index)
             return try write(command, by: caller.id, sessionAt: index, at: position)

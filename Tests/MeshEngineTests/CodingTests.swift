@@ -18,6 +18,28 @@ struct CodingTests {
         #expect(Array(bytes.dropFirst(bytes.count - reader.remaining)) == [1, 2, 3])
     }
 
+    @Test("a mark comes back, and every cut of it is refused")
+    func mark() throws {
+        let position = Position(epoch: Epoch(counter: 3, proposer: 4), index: 5)
+        let envelope = Envelope(
+            source: Envelope.Name(number: 7, check: 1),
+            target: Envelope.Name(number: 8, check: 2),
+            mark: StateMark(position: position, stream: 70)
+        )
+        let bytes = envelope.encode([])
+        #expect(bytes.count == 2 + 1 + 1 + 8 + 24 + 2)
+        #expect(bytes[1] == 1)
+        var reader = ByteReader(bytes.raw)
+        #expect(try Envelope(reading: &reader) == envelope)
+        #expect(reader.remaining == 0)
+        for count in bytes.indices {
+            #expect(throws: WireError.self) {
+                var reader = ByteReader(Array(bytes[..<count]).raw)
+                _ = try Envelope(reading: &reader)
+            }
+        }
+    }
+
     struct Row: CustomTestStringConvertible, Sendable {
         var bytes: [UInt8]
         var error: WireError
@@ -29,7 +51,13 @@ struct CodingTests {
         Row(bytes: [], error: .truncated(at: 0), because: "no byte"),
         Row(bytes: [0x20, 0, 1, 1], error: .unknownType(0x20, at: 0), because: "a later version"),
         Row(bytes: [0x11, 0, 1, 1], error: .unknownType(0x11, at: 0), because: "a later kind"),
-        Row(bytes: [0x10, 1, 1, 1], error: .reserved(at: 1), because: "a flag of a later version"),
+        Row(bytes: [0x10, 2, 1, 1], error: .reserved(at: 1), because: "a flag of a later version"),
+        Row(bytes: [0x10, 3, 1, 1], error: .reserved(at: 1), because: "a mark of a later version"),
+        Row(
+            bytes: [0x10, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 9],
+            error: .truncated(at: 12),
+            because: "half a mark"
+        ),
         Row(bytes: [0x10, 0, 1], error: .truncated(at: 3), because: "no target"),
         Row(bytes: [0x10, 0, 1, 1, 9, 9, 9], error: .truncated(at: 4), because: "half a check"),
         Row(bytes: [0x10, 0, 0x40, 1, 1], error: .overlongInteger(at: 2), because: "a long form"),

@@ -160,6 +160,11 @@ struct WireFormatTests {
             source: Envelope.Name(number: 2, check: 0x0403_0201),
             target: Envelope.Name(number: 300, check: 8)
         ).encode(Array("hi".utf8))
+        vectors["envelope.mark"] = Envelope(
+            source: Envelope.Name(number: 2, check: 0x0403_0201),
+            target: Envelope.Name(number: 300, check: 8),
+            mark: StateMark(position: position, stream: 70)
+        ).encode([])
         for (name, bytes) in packetVectors() { vectors["packet.\(name)"] = bytes }
         return vectors
     }()

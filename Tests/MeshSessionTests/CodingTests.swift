@@ -34,7 +34,7 @@ import Testing
         .join(nonce: 0x0102_0304_0506_0708), .leave,
         .expire(participant), .setOptions(SessionOptions(capacity: 64)), .setOptions(rights),
         .remove(participant, isBan: true, note: "bye"), .giveLead(to: participant), .takeLead,
-        .setLeadMode(.none), .put(key: "k", value: []),
+        .setLeadMode(.none), .requestState, .put(key: "k", value: []),
         .compareAndSet(key: "k", expected: .absent, value: [1]),
         .compareAndSet(key: "k", expected: .version(position), value: [1]),
         .compareAndSet(key: "k", expected: .value([7, 8]), value: [1]),
@@ -90,7 +90,7 @@ import Testing
     @Test("the numbers of the commands are those of the table — 30-consensus §12") func numbers() {
         let numbers = CommandType.allCases.map(\.rawValue)
         #expect(
-            numbers == [0x01] + Array(0x10...0x1a) + Array(0x20...0x25) + [0x30, 0x31, 0x40]
+            numbers == [0x01] + Array(0x10...0x1b) + Array(0x20...0x25) + [0x30, 0x31, 0x40]
         )
         #expect(Set(Self.commands.map(\.type)) == Set(CommandType.allCases))
     }

@@ -60,6 +60,7 @@ import Testing
         ),
         row(.takeLead, .refused(.notJoined), .steward, .accepted),
         row(.setLeadMode(.switchable), .refused(.notJoined), .steward, .accepted),
+        row(.requestState, .refused(.notJoined), .accepted, .accepted),
         row(.put(key: "k", value: [1]), .refused(.notJoined), .accepted, .accepted),
         row(
             .compareAndSet(key: "k", expected: .absent, value: [1]),

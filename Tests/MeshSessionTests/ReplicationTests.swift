@@ -307,7 +307,7 @@ struct Follower: Equatable {
                 sessions[id]?.participants[participant.id] = participant.isPresent
             case .participantReturned(let id, let participant):
                 sessions[id]?.participants[participant.id] = participant.isPresent
-            case .conflictFound, .conflictSettled: break
+            case .conflictFound, .conflictSettled, .stateRequested: break
             case .participantAway(let id, let participant):
                 sessions[id]?.participants[participant.id] = false
             case .participantBack(let id, let participant):

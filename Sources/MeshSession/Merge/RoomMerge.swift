@@ -467,7 +467,8 @@ struct RoomMerge {
 
     private func outcome(of command: RoomCommand, in session: SessionID) -> MergeOutcome {
         switch command {
-        case .setProfile, .join, .leave, .remove, .acknowledgeConflict, .removeAttachment:
+        case .setProfile, .join, .leave, .remove, .requestState, .acknowledgeConflict,
+            .removeAttachment:
             return .applied
         case .addAttachment(let entry):
             // Taken out again on its own branch, or there is no room for it.

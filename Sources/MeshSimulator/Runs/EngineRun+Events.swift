@@ -164,7 +164,8 @@ extension EngineRun {
             )
         case .memberJoined, .memberAway, .memberBack, .memberLeft, .profileChanged,
             .sessionStarted, .activityChanged, .optionsChanged, .participantAway,
-            .participantBack, .leadModeChanged, .upgradeNeeded, .conflictFound, .conflictSettled,
+            .participantBack, .leadModeChanged, .stateRequested, .upgradeNeeded, .conflictFound,
+            .conflictSettled,
             .attachmentAdded, .attachmentRemoved:
             break
         case .valueChanged(_, _, let stored, _): note(stored)

@@ -177,6 +177,7 @@ final class EngineScenario: ScenarioRun<EngineProcess> {
         case .participantLeft: event = "participantLeft"
         case .leadChanged: event = "leadChanged"
         case .leadModeChanged: event = "leadModeChanged"
+        case .stateRequested: event = "stateRequested"
         case .valueChanged: event = "valueChanged"
         case .conflictFound: event = "conflictFound"
         case .conflictSettled: event = "conflictSettled"
