@@ -227,7 +227,12 @@ let package = Package(
                 "Seed002", "Seed003", "Seed004", "SharedCanvas", "TurnGame",
             ]
         ),
-        tests("HuddleTestingTests", ["HuddleTesting", "GroupActivities", "Huddle"]),
+        tests(
+            "HuddleTestingTests",
+            [
+                "HuddleTesting", "GroupActivities", "Huddle", "MeshEngine", "MeshSession", "MeshWire",
+            ]
+        ),
         tests("HuddleMediaTests", ["HuddleMedia", "Huddle"]),
         tests("CombineTests", ["Combine"]),
         tests("CoreTransferableTests", ["CoreTransferable"]),

@@ -71,6 +71,11 @@ package final class Mailbox<Element: Sendable>: Sendable {
         storage.finish()
     }
 
+    /// Whether the consumer has taken all and has asked for more, or is gone.
+    ///
+    /// If not, `onSpace` is called once when it has.
+    package func isDrained() -> Bool { storage.isDrained() }
+
     /// Elements dropped by `.newest` so far.
     package var dropped: Int { storage.dropped }
     /// Elements that wait, without those the consumer has taken as its present batch.

@@ -18,6 +18,8 @@ final class MailboxStorage<Element: Sendable>: Sendable {
         var isAbandoned = false
         /// Whether elements were refused since there was room.
         var owesSpace = false
+        /// Whether the producer is to be told when all was consumed.
+        var owesDrained = false
         var waiters: [(id: UInt64, continuation: CheckedContinuation<Void, Never>)] = []
         var lastWaiter: UInt64 = 0
 
@@ -108,6 +110,15 @@ final class MailboxStorage<Element: Sendable>: Sendable {
         for continuation in woken { continuation.resume() }
     }
 
+    func isDrained() -> Bool {
+        state.withLock { state in
+            let isDrained =
+                state.isAbandoned || state.queue.isEmpty && state.takenCost == 0
+            state.owesDrained = !isDrained
+            return isDrained
+        }
+    }
+
     var dropped: Int { state.withLock { $0.dropped } }
     var count: Int { state.withLock { $0.queue.count } }
     var isAbandoned: Bool { state.withLock { $0.isAbandoned } }
@@ -121,7 +132,11 @@ final class MailboxStorage<Element: Sendable>: Sendable {
     func take() -> Taken {
         let (taken, mustTell) = state.withLock { state -> (Taken, Bool) in
             let batch = takeBatch(&state)
-            let mustTell = takeSpaceNotice(&state)
+            var mustTell = takeSpaceNotice(&state)
+            if batch.isEmpty, state.owesDrained {
+                state.owesDrained = false
+                mustTell = true
+            }
             guard batch.isEmpty else { return (.elements(batch), mustTell) }
             return (state.isFinished ? .finished : .nothing, mustTell)
         }

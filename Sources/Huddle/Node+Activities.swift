@@ -247,6 +247,7 @@ extension Node {
             engine.room?.session(session)?.participant(participant.id) == nil
         else { return }
         standings[session]?.local = nil
+        stateEnded(in: session)
         let reason = error(reason, of: participant.id, in: session)
         hubs[session]?.invalidate(reason)
         journalEnded(of: session, reason, isOver: false)

@@ -44,11 +44,7 @@ extension Node {
             invites[slot] = nil
             tell(.inviteBurned(slot: Int(slot), reason: Self.words(reason)))
         case .message(let message):
-            if isNotice(message) || hearLatest(message) {
-                break
-            } else if hub(message.session).deliver(Message(message)) {
-                pause(message.session, message.channel, true)
-            }
+            if mayBeRead(message) { deliver(message) }
         case .peer(let node, let change):
             switch change {
             case .connected(let address):
@@ -118,6 +114,7 @@ extension Node {
         case .participantLeft(let session, let who, let reason):
             went(who, from: session, reason)
             hubs[session]?.latest.gone(participant(who))
+            stateGone(who.id, from: session)
             hubs[session]?.deliver(.left(participant(who)))
         case .leadChanged(let session, _, _, _):
             hubs[session]?.deliver(.lead(lead(of: session)))
@@ -130,8 +127,17 @@ extension Node {
             tell(.conflictSettled(session, Conflict.Subject(subject), key: key))
         case .activityChanged(let session, let activity): heldActivity(session, activity)
         case .optionsChanged(let session, let options): heldOptions(session, options)
-        case .leadModeChanged, .stateRequested, .upgradeNeeded: break
+        case .stateRequested(let session, let request): stateRequested(request, in: session)
+        case .leadModeChanged, .upgradeNeeded: break
         }
+    }
+
+    /// Hands a message to its readers, whose senders wait if one of them is full.
+    func deliver(_ message: InboundMessage) {
+        guard !isNotice(message), !hearLatest(message),
+            hub(message.session).deliver(Message(message))
+        else { return }
+        holdBack(message.session, message.channel)
     }
 
     func messages(
@@ -149,9 +155,20 @@ extension Node {
 
     /// A reader has room again: its channel's senders may go on.
     private func makeSpace(_ session: SessionID, _ channel: String) {
-        guard hubs[session]?.makeSpace(channel) == true else { return }
+        if hubs[session]?.makeSpace(channel) == true { reopen(session, channel) }
+        serveState(session)
+    }
+
+    /// Lets a channel's senders go on, unless somebody else holds them back.
+    func reopen(_ session: SessionID, _ channel: String) {
+        guard let hub = hubs[session], !hub.paused.contains(channel),
+            !hub.state.exchange.streams.full.contains(channel)
+        else { return }
         pause(session, channel, false)
     }
+
+    /// Makes a channel's senders wait.
+    func holdBack(_ session: SessionID, _ channel: String) { pause(session, channel, true) }
 
     private func pause(_ session: SessionID, _ channel: String, _ isPaused: Bool) {
         guard !isStopped else { return }

@@ -157,6 +157,7 @@ extension Node {
         }
         waiting[request] = .announced
         if isConfirmed { outcomes[request] = .announced }
+        markStream(message)
         handle(.send(request, message))
         switch await answer(to: request) {
         case .sendOutcome(_, let report)?:

@@ -19,6 +19,8 @@ final class SessionHub {
     private var early: [ChannelKey: Early] = [:]
     private var participantReaders: [Mailbox<ParticipantChange>] = []
     private var eventReaders: [Mailbox<SessionEvent>] = []
+    /// Requests for the session's state.
+    let state = StateDesk()
     private var valueReaders: [Mailbox<ValueChange>] = []
     private var attachmentReaders: [Mailbox<[Attachment]>] = []
     private var journalReaders: [Mailbox<JournalChange>] = []
@@ -130,6 +132,37 @@ final class SessionHub {
         return !live.contains { $0.isFull } && paused.remove(channel) != nil
     }
 
+    /// Whether the readers of reliable channels have taken all there is; the last to do so calls its
+    /// `onSpace`.
+    ///
+    /// What waits for a first reader counts, what waits for readers that have gone does not.
+    func isDrained() -> Bool {
+        var isDrained = !early.contains { $0.key.mode == .reliable && !wasRead.contains($0.key) }
+        for (key, all) in readers where key.mode == .reliable {
+            // order: each is asked, so that each will tell
+            for reader in all where !reader.isDrained() { isDrained = false }
+        }
+        return isDrained
+    }
+
+    /// Drops what these participants sent on reliable channels before there was a reader.
+    ///
+    /// - Returns: The channels whose senders may go on, sorted.
+    func dropEarly(from senders: Set<ParticipantID>) -> [String] {
+        var opened: [String] = []
+        // order: the answer is sorted
+        for (key, kept) in early where key.mode == .reliable {
+            let rest = kept.messages.filter { !senders.contains($0.from) }
+            let byteCount = rest.reduce(0) { $0 + $1.payload.count }
+            early[key] = rest.isEmpty ? nil : Early(messages: rest, byteCount: byteCount)
+            guard rest.count < Self.earlyMessages / 2, byteCount < Self.earlyBytes / 2,
+                paused.remove(key.name) != nil
+            else { continue }
+            opened.append(key.name)
+        }
+        return opened.sorted()
+    }
+
     func deliver(_ change: ParticipantChange) {
         participantReaders.removeAll { $0.isAbandoned }
         for mailbox in participantReaders { mailbox.send(change) }
@@ -160,6 +193,7 @@ final class SessionHub {
     /// This node's part in the session is over, and with it what its readers hear of it.
     func invalidate(_ reason: GroupSessionError) {
         tell(.invalidated(reason))
+        state.end()
         for mailbox in eventReaders { mailbox.finish() }
         for mailbox in attachmentReaders { mailbox.finish() }
         for mailbox in journalReaders { mailbox.finish() }
@@ -219,6 +253,9 @@ private final class Reader {
     }
 
     var isFull: Bool { !waiting.isEmpty }
+
+    /// Whether its consumer has taken and asked beyond all; if not, `onSpace` tells when it has.
+    func isDrained() -> Bool { mailbox.isDrained() && waiting.isEmpty }
 
     func deliver(_ messages: [Message]) {
         waiting += messages

@@ -73,6 +73,24 @@ struct MailboxTests {
         #expect(mailbox.send(contentsOf: parts) == 2)
     }
 
+    @Test("drained is what was taken and asked beyond, and the producer is told once")
+    func drained() async {
+        let told = Mutex(0)
+        let mailbox = Mailbox<Int>(.bounded(100), onSpace: { told.withLock { $0 += 1 } })
+        #expect(mailbox.isDrained())
+        mailbox.send(contentsOf: [1, 2])
+        var iterator = mailbox.makeSequence().makeAsyncIterator()
+        #expect(await iterator.next() == 1)
+        #expect(await iterator.next() == 2)
+        // The consumer may still be at work on the second.
+        #expect(!mailbox.isDrained())
+        #expect(told.withLock { $0 } == 0)
+        mailbox.finish()
+        #expect(await iterator.next() == nil)
+        #expect(mailbox.isDrained())
+        #expect(told.withLock { $0 } == 1)
+    }
+
     @Test("a waiting consumer is woken by an element and by the end")
     func wake() async {
         let mailbox = Mailbox<Int>(.newest(10))
