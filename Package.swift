@@ -230,7 +230,8 @@ let package = Package(
         tests(
             "HuddleTestingTests",
             [
-                "HuddleTesting", "GroupActivities", "Huddle", "MeshEngine", "MeshSession", "MeshWire",
+                "HuddleTesting", "GroupActivities", "Huddle", "MeshEngine", "MeshSession",
+                "MeshWire",
             ]
         ),
         tests("HuddleMediaTests", ["HuddleMedia", "Huddle"]),

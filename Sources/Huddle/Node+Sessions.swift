@@ -143,7 +143,7 @@ extension Node {
 
     /// Hands a message to its lane and waits until that has taken it.
     ///
-    /// With `isConfirmed` somebody asks for its ``outcome(of:)`` next.
+    /// With `isConfirmed` somebody asks for its `outcome(of:)` next.
     func accept(
         _ message: OutboundMessage,
         isConfirmed: Bool

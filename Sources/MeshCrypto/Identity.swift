@@ -1,6 +1,6 @@
 package import MeshWire
 
-/// An identity: an Ed25519 key pair; its public key is the ``NodeID``.
+/// An identity: an Ed25519 key pair; its public key is the `NodeID`.
 ///
 /// A reference to one piece of memory, so that engine and endpoint can both sign with it and no copy
 /// of the key ever exists. The public key is always computed from the seed, never read.

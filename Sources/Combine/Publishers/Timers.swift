@@ -25,7 +25,7 @@ extension Publishers {
 extension Timer {
     /// Publishes the date each `interval` seconds on `runLoop`, once connected.
     ///
-    /// The tolerance, the mode and the options change nothing: see ``Scheduler`` of the run loop.
+    /// The tolerance, the mode and the options change nothing: see `Scheduler` of the run loop.
     public static func publish(
         every interval: TimeInterval,
         tolerance: TimeInterval? = nil,
