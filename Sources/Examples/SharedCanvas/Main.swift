@@ -20,7 +20,11 @@ struct SharedCanvas {
         }
         let observer = GroupStateObserver()
         let subscription = observer.$isEligibleForGroupSession.sink { isEligible in
-            say(isEligible ? "in the room" : "in no room; `huddle up --detach` makes one")
+            say(
+                isEligible
+                    ? "in the room; say `start`, or wait for who does"
+                    : "in no room; `huddle up --detach` makes one"
+            )
         }
         defer { subscription.cancel() }
         for await line in lines() {
