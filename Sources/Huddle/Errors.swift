@@ -170,6 +170,8 @@ public enum MessengerError: Error, Hashable, Sendable {
     case encoding(String, path: String)
     /// The channel's name is too long or empty.
     case badChannel(limit: Int)
+    /// This participant shows so many values already; one of their names can be used again.
+    case tooManyValues(limit: Int)
     /// This node is no participant of the session any more.
     case sessionInvalidated
     /// These participants did not get it; the others did.
@@ -188,7 +190,9 @@ extension MessengerError: CustomStringConvertible {
             "the message has \(size) bytes, the limit is \(limit)"
         case .encoding(let what, let path): "the message cannot be encoded at '\(path)': \(what)"
         case .badChannel(let limit):
-            "a channel's name has at most \(limit) bytes of UTF-8"
+            "the name is empty or has more than \(limit) bytes of UTF-8"
+        case .tooManyValues(let limit):
+            "this participant shows \(limit) values already, the limit; use one of their names again"
         case .sessionInvalidated: "this node is no participant of the session"
         case .notDelivered(let failures):
             "not delivered to \(failures.count) participant(s): "

@@ -26,7 +26,8 @@ public struct Latest: Sendable {
     /// Shows `value` to all others, in place of the one before.
     ///
     /// Returns when it is handed over. Throws `tooLarge` above 8,192 bytes, `badChannel` for a name that is
-    /// empty, above 64 bytes, or one too many, and `sessionInvalidated` unless this node is a participant.
+    /// empty or above 64 bytes, `tooManyValues` for the 257th name, and `sessionInvalidated` unless this
+    /// node is a participant.
     public func set(_ value: [UInt8]) async throws(MessengerError) {
         try await node.show(value, name, in: session)
     }
@@ -139,7 +140,9 @@ extension Node {
             throw .badChannel(limit: Latest.nameBytes)
         }
         guard !isStopped, localParticipant(of: session) != nil else { throw .sessionInvalidated }
-        guard hub(session).latest.show(value, name) else { throw .badChannel(limit: Latest.names) }
+        guard hub(session).latest.show(value, name) else {
+            throw .tooManyValues(limit: Latest.names)
+        }
         let message = latestMessage(value, name, in: session)
         _ = try await accept(message, isConfirmed: false)
     }

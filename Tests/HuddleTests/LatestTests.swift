@@ -78,7 +78,7 @@ struct LatestTests {
             }
         }
         for index in 0..<256 { try await session.latest("\(index)").set([1]) }
-        await #expect(throws: MessengerError.badChannel(limit: 256)) {
+        await #expect(throws: MessengerError.tooManyValues(limit: 256)) {
             try await session.latest("one more").set([1])
         }
         await anna.stop()

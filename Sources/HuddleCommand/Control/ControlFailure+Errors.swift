@@ -17,6 +17,7 @@ extension ControlFailure {
             switch error {
             case .tooLarge: "tooLarge"
             case .badChannel: "badChannel"
+            case .tooManyValues: "tooManyValues"
             case .sessionInvalidated: "notJoined"
             case .encoding: "encoding"
             case .notDelivered: "notDelivered"
