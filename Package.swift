@@ -230,8 +230,8 @@ let package = Package(
         tests(
             "HuddleTestingTests",
             [
-                "HuddleTesting", "GroupActivities", "Huddle", "MeshEngine", "MeshSession",
-                "MeshWire",
+                "HuddleTesting", "GroupActivities", "Huddle", "MeshEngine", "MeshFaults",
+                "MeshSession", "MeshWire",
             ]
         ),
         tests("HuddleMediaTests", ["HuddleMedia", "Huddle"]),

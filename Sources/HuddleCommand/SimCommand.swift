@@ -13,11 +13,14 @@ enum SimCommand {
                huddle sim --script FILE
                huddle sim --explore [--nodes 2|3] [--depth N] [--states N]
                huddle sim --figures [--nodes N] [--trials T] [--json]
-               huddle sim --scenario FILE...
+               huddle sim --scenario FILE... [--long] [--rewrite]
 
           --seeds A..B       run every seed from A to B; one number runs one seed
           --replay SEED      run one seed and print every event
-          --scenario FILE... tell scenarios; of one the transcript is printed
+          --scenario FILE... tell scenarios; of one the transcript is printed. A folder stands
+                             for its .txt files
+          --long             of a folder, the scenarios too that are marked as long
+          --rewrite          write the transcripts that stand below scenarios anew
           --script FILE      play the script that a failure printed; - reads it from the input
           --explore          every way a small room can go, to a depth of 12 choices
           --depth N          how many choices in a row, 1 to 40
@@ -200,6 +203,10 @@ struct SimOptions: Sendable {
     var showsFigures = false
     /// The files of scenarios to tell.
     var scenarios: [String] = []
+    /// Whether a folder's long scenarios are told too.
+    var isLong = false
+    /// Whether the transcripts below scenarios are written anew.
+    var rewrites = false
     /// Whether the first seed or scenario that fails is the last.
     var endsAtFailure = false
     /// How often each figure is measured.
@@ -228,6 +235,8 @@ struct SimOptions: Sendable {
                 }
                 hasTask = true
             case "--first": endsAtFailure = true
+            case "--long": isLong = true
+            case "--rewrite": rewrites = true
             case "--seeds":
                 seeds = try Self.range(value())
                 hasTask = true

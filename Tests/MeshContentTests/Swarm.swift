@@ -51,16 +51,12 @@ final class Swarm {
 
     private static func index(_ id: NodeID) -> Int { Int(id.bytes[0]) - 1 }
 
-    /// A hash that finds every change, and is the same within one run.
+    /// A hash that finds every change (FNV-1a over words, spread by SplitMix64), and is always the same.
     static func hash(_ kind: ContentHash, _ bytes: [UInt8]) -> Digest {
-        let words = (UInt64(0)..<4).map { salt in
-            var hasher = Hasher()
-            hasher.combine(salt)
-            hasher.combine(kind.rawValue)
-            bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
-            return UInt64(bitPattern: Int64(hasher.finalize()))
-        }
-        return Digest(words: (words[0], words[1], words[2], words[3]))
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325 ^ (kind == .leaf ? 1 : 2)
+        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        var words = SeededGenerator(seed: hash ^ UInt64(bytes.count))
+        return Digest(words: (words.next(), words.next(), words.next(), words.next()))
     }
 
     /// A content of `size` bytes, cut into chunks, with its tree.

@@ -2,44 +2,8 @@ import Foundation
 import MeshSimulator
 import Testing
 
-/// Every file in `Scenarios` is told to its end; what it says must be so.
+/// What holds of every file in `Scenarios`; `huddle sim --scenario` tells them, and `Tools/test` calls it.
 @Suite("Scenarios — 30-consensus §14, §17") struct ScenarioTests {
-    @Test("told to the end, everything in it is so", arguments: ScenarioFiles.short)
-    func short(file: String) throws { try tell(file) }
-
-    @Test(
-        "the long ones, with HUDDLE_LONG=1",
-        .enabled(if: ScenarioFiles.isLong),
-        arguments: ScenarioFiles.long
-    )
-    func long(file: String) throws { try tell(file) }
-
-    private func tell(_ file: String) throws {
-        let scenario = try Scenario(parsing: ScenarioFiles.text(file))
-        #expect("\(scenario.name).txt" == file, "a file has the name of its scenario")
-        let report = scenario.run()
-        if let failure = report.failure {
-            let transcript = report.transcript.suffix(80).joined(separator: "\n")
-            Issue.record("\(file): \(failure)\n\(transcript)")
-        }
-        guard let golden = scenario.transcript else { return }
-        if ScenarioFiles.isRewriting {
-            let text = scenario.text(transcript: report.transcript)
-            try Data(text.utf8).write(to: ScenarioFiles.folder.appending(path: file))
-            return
-        }
-        let lines = golden.split(separator: "\n", omittingEmptySubsequences: false)
-        for (index, line) in report.transcript.enumerated()
-        where index >= lines.count || lines[index] != line {
-            let old = index < lines.count ? String(lines[index]) : "its end"
-            Issue.record(
-                "\(file): the transcript says `\(line)`, the file `\(old)`; HUDDLE_REWRITE=1 takes it"
-            )
-            return
-        }
-        #expect(lines.count == report.transcript.count, "\(file): the transcript ends too soon")
-    }
-
     @Test(
         "S38: told twice a scenario gives the same, byte for byte",
         arguments: [
@@ -53,6 +17,25 @@ import Testing
         let second = scenario.run()
         #expect(first.traceHash == second.traceHash)
         #expect(first.transcript == second.transcript)
+    }
+
+    @Test("a transcript is compared line by line, and the first line that differs is named")
+    func golden() throws {
+        let text = ScenarioFiles.text("s57-distinguished-of-a-pair-leaves.txt")
+        let scenario = try Scenario(parsing: text)
+        let lines = scenario.run().transcript
+        #expect(scenario.transcript != nil)
+        #expect(scenario.difference(from: lines) == nil)
+        var others = lines
+        others[3] += "!"
+        let difference = try #require(scenario.difference(from: others))
+        #expect(
+            text.split(separator: "\n", omittingEmptySubsequences: false)[difference.line - 1]
+                == lines[3]
+        )
+        #expect(difference.statement == lines[3])
+        #expect(scenario.difference(from: lines + ["more"])?.statement == "the transcript's end")
+        #expect(scenario.difference(from: lines.dropLast())?.reason == "the run ends sooner")
     }
 
     @Test("a file says which report it is from and what must hold", arguments: ScenarioFiles.all)

@@ -24,6 +24,25 @@ extension Scenario {
     package func text(transcript: [String]) -> String {
         ([source, "----"] + transcript).joined(separator: "\n") + "\n"
     }
+
+    /// The first line of a run's transcript that is not the one below the scenario, if it has one there.
+    package func difference(from lines: [String]) -> ScenarioFailure? {
+        guard let transcript else { return nil }
+        let golden = transcript.split(separator: "\n", omittingEmptySubsequences: false)
+        let count = max(golden.count, lines.count)
+        guard
+            let index = (0..<count).first(where: { index in
+                index >= golden.count || index >= lines.count || golden[index] != lines[index]
+            })
+        else { return nil }
+        // The ruler stands between the two.
+        let above = source.split(separator: "\n", omittingEmptySubsequences: false).count + 1
+        return ScenarioFailure(
+            line: above + index + 1,
+            statement: index < golden.count ? String(golden[index]) : "the transcript's end",
+            reason: index < lines.count ? "the run says `\(lines[index])`" : "the run ends sooner"
+        )
+    }
 }
 
 /// Reads lines into a scenario.
