@@ -83,12 +83,12 @@ struct MessageTests {
             try await ada.expect("streamed 500")
             // Bob's own go on as well, until the five seconds are over.
             var number = 0
-            while ContinuousClock.now - stop < .seconds(5) {
+            repeat {
                 number += 1
                 bob.tell("note \(number) back")
                 try await bob.expect("sent \(number)")
                 try await ada.expect("note \(number) back")
-            }
+            } while ContinuousClock.now - stop < .seconds(5)
             cyd.signal(SIGCONT)
             for number in 1...500 { try await cyd.expect("note \(number) on from \(ids[0])") }
             for (peer, id) in zip([ada, bob], ids) {

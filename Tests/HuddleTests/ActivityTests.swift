@@ -210,8 +210,11 @@ struct ActivityTests {
         let again = try await yours.join()
         await #expect(throws: HuddleError.self, "only the lead may") { try await yours.lock() }
         await mine.waitForParticipants(2)
+        var once = await Heard(yours)
+        #expect(await once.next() == .joined(again))
         try await mine.ban(again.participantID)
-        await mine.waitForParticipants(1)
+        // Until this node has applied it, a join is that of a participant.
+        #expect(await once.next() == .invalidated(.removed(by: lead, note: nil)))
         #expect(await refusal(of: yours) == .joinRefused(.banned))
         await pair.stop()
     }

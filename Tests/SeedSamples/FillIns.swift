@@ -33,7 +33,7 @@ func startLocalExperience() {
 
 /// Each line at once, though the output is a pipe.
 func print(_ text: String) {
-    FileHandle.standardOutput.write(Data((text + "\n").utf8))
+    try? FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8))
 }
 
 @main

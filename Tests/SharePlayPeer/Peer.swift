@@ -253,5 +253,10 @@ final class Peer {
 }
 
 func say(_ text: String) {
-    FileHandle.standardOutput.write(Data((text + "\n").utf8))
+    do {
+        try FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8))
+    } catch {
+        // Whoever started this program is gone.
+        exit(1)
+    }
 }

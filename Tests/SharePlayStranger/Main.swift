@@ -19,7 +19,7 @@ private struct Whisper: Codable {
 }
 
 func say(_ text: String) {
-    FileHandle.standardOutput.write(Data((text + "\n").utf8))
+    try? FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8))
 }
 
 @main
