@@ -17,8 +17,8 @@ public final class GroupSessionJournal: Sendable {
 
     private init(core: SessionCore) {
         self.core = core
-        // To ask for the journal is to use it.
-        _ = core.session.journal
+        // To have a journal is to keep what stands in it.
+        Task { await core.session.journal.keep() }
     }
 
     /// All attachments, at once and at each change, in the order of the room.

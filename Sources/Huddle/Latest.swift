@@ -78,6 +78,11 @@ final class LatestBoard {
         return true
     }
 
+    /// Takes a value back that was not sent, unless another one stands in its place.
+    func takeBack(_ value: [UInt8], _ name: String, to former: [UInt8]?) {
+        if own[name] == value { own[name] = former }
+    }
+
     /// Nothing is shown by this node any more: its participation is over.
     func clear() { own = [:] }
 
@@ -140,11 +145,16 @@ extension Node {
             throw .badChannel(limit: Latest.nameBytes)
         }
         guard !isStopped, localParticipant(of: session) != nil else { throw .sessionInvalidated }
-        guard hub(session).latest.show(value, name) else {
-            throw .tooManyValues(limit: Latest.names)
+        let board = hub(session).latest
+        let former = board.own[name]
+        // Noted before it is sent, so that who joins between the two is shown it.
+        guard board.show(value, name) else { throw .tooManyValues(limit: Latest.names) }
+        do throws(MessengerError) {
+            _ = try await accept(latestMessage(value, name, in: session), isConfirmed: false)
+        } catch {
+            board.takeBack(value, name, to: former)
+            throw error
         }
-        let message = latestMessage(value, name, in: session)
-        _ = try await accept(message, isConfirmed: false)
     }
 
     func shown(

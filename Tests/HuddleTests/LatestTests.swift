@@ -86,4 +86,18 @@ struct LatestTests {
             try await session.latest("1").set([2])
         }
     }
+
+    @Test("a value that was not sent is taken back, unless a newer one stands there")
+    func takingBack() {
+        let board = LatestBoard()
+        #expect(board.show([1], "cursor"))
+        #expect(board.show([2], "cursor"))
+        board.takeBack([2], "cursor", to: [1])
+        #expect(board.own["cursor"] == [1])
+        #expect(board.show([3], "cursor"))
+        board.takeBack([2], "cursor", to: [1])
+        #expect(board.own["cursor"] == [3])
+        board.takeBack([3], "cursor", to: nil)
+        #expect(board.own.isEmpty)
+    }
 }

@@ -3,9 +3,9 @@ import MeshWire
 /// A session's attachments: bytes that all participants share, also those who come later.
 ///
 /// The room's log says what there is; the bytes go from node to node behind all other traffic, and are
-/// verified chunk by chunk. A node that uses a session's journal keeps what stands in it, up to the
-/// session's ``Session/Options/attachmentLimit`` each and 1 GB in all, so that whoever added something may
-/// leave. What is kept goes with the session.
+/// verified chunk by chunk. A node that has read a session's journal, added to it or loaded from it, or was
+/// told to ``keep()`` it, keeps what stands in it, up to the session's ``Session/Options/attachmentLimit`` each
+/// and 1 GB in all, so that whoever added something may leave. What is kept goes with the session.
 public struct Journal: Sendable {
     let session: SessionID
     let node: Node
@@ -14,6 +14,9 @@ public struct Journal: Sendable {
     public static let shortMetadataBytes = 1024
     /// The most metadata that an attachment has, 256 KiB.
     public static let metadataBytes = 256 << 10
+
+    /// From now on this node keeps what stands in the journal, for others and for later.
+    public func keep() async { await node.useJournal(of: session) }
 
     /// All attachments, at once and at each change, in the order of the room's log.
     ///
@@ -97,9 +100,6 @@ public struct Journal: Sendable {
 }
 
 extension Session {
-    /// The session's attachments; this node keeps them from now on.
-    public var journal: Journal {
-        Task { [node, id] in await node.useJournal(of: id) }
-        return Journal(session: id, node: node)
-    }
+    /// The session's attachments.
+    public var journal: Journal { Journal(session: id, node: node) }
 }

@@ -26,7 +26,7 @@ struct JournalBench {
         let mine = try await hall.start("bench")
         let bobs = try await Self.enter(bob, hall, mine.id)
         let cyds = try await Self.enter(cyd, hall, mine.id)
-        let (bobsJournal, _) = (bobs.journal, cyds.journal)
+        for keeper in [bobs, cyds] { await keeper.journal.keep() }
         let changes = await mine.participantChanges()
         while await mine.participants.count < 3 {
             for await _ in changes { break }
@@ -59,7 +59,6 @@ struct JournalBench {
         let content = try await dans.journal.load(attachment).value
         let loaded = SystemClock.now()
         guard content.size == Self.size else { throw Ended() }
-        _ = bobsJournal
         for node in [bob, cyd, dan] { await node.stop() }
 
         show("100 MB read, hashed and in the log", (added - begin).milliseconds)
