@@ -12,17 +12,12 @@ final class SimulatedLoop: LoopBackend {
     private struct State {
         var runner: JobRunner?
         var timers: [UInt64: Timer] = [:]
-        var turnHandlers: [(token: UInt64, handler: @Sendable () -> Void)] = []
         var lastToken: UInt64 = 0
-
-        mutating func nextToken() -> UInt64 {
-            lastToken += 1
-            return lastToken
-        }
     }
 
     private let core: SimulationCore
     private let state = Mutex(State())
+    private let turnHandlers = TurnHandlers()
 
     init(core: SimulationCore) {
         self.core = core
@@ -58,22 +53,15 @@ final class SimulatedLoop: LoopBackend {
     }
 
     /// The end of a turn, where the node sends what it has to send.
-    func endTurn() {
-        for (token, handler) in state.withLock({ $0.turnHandlers }) {
-            let isThere = state.withLock { state in
-                state.turnHandlers.contains { $0.token == token }
-            }
-            if isThere { handler() }
-        }
-    }
+    func endTurn() { turnHandlers.call() }
 
     // MARK: Timers
 
     func makeTimer(_ handler: @escaping @Sendable () -> Void) -> LoopTimer {
         state.withLock { state in
-            let token = state.nextToken()
-            state.timers[token] = Timer(handler: handler)
-            return LoopTimer(token: token)
+            state.lastToken += 1
+            state.timers[state.lastToken] = Timer(handler: handler)
+            return LoopTimer(token: state.lastToken)
         }
     }
 
@@ -109,25 +97,16 @@ final class SimulatedLoop: LoopBackend {
     }
 
     func addTurnHandler(_ handler: @escaping @Sendable () -> Void) -> LoopTurnHandler {
-        state.withLock { state in
-            let token = state.nextToken()
-            state.turnHandlers.append((token, handler))
-            return LoopTurnHandler(token: token)
-        }
+        turnHandlers.add(handler)
     }
 
-    func remove(_ handler: LoopTurnHandler) {
-        let removed = state.withLock { state in
-            let index = state.turnHandlers.firstIndex { $0.token == handler.token }
-            return index.map { state.turnHandlers.remove(at: $0).handler }
-        }
-        _ = removed
-    }
+    func remove(_ handler: LoopTurnHandler) { turnHandlers.remove(handler) }
 
     func stop() {
+        turnHandlers.removeAll()
         let dropped = state.withLock { state in
-            defer { (state.timers, state.turnHandlers) = ([:], []) }
-            return (state.timers, state.turnHandlers)
+            defer { state.timers = [:] }
+            return state.timers
         }
         _ = dropped
     }

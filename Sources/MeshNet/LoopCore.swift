@@ -19,7 +19,6 @@ final class LoopCore: LoopBackend {
         var jobs: [UnownedJob] = []
         var watches: [UInt64: Watch] = [:]
         var timers: [Timer] = []
-        var turnHandlers: [(token: UInt64, handler: @Sendable () -> Void)] = []
         var lastToken: UInt64 = 1
         var runner: JobRunner?
         var isWaiting = false
@@ -36,6 +35,7 @@ final class LoopCore: LoopBackend {
     private let wakeup: Descriptor
     private let alarm: Descriptor
     private let state = Mutex(State())
+    private let turnHandlers = TurnHandlers()
     private let thread = Atomic<UInt>(0)
     private let turnClock = Atomic<Int64>(0)
 
@@ -99,12 +99,7 @@ final class LoopCore: LoopBackend {
             fireTimers(now)
             runJobs()
             // 4. The turn's end.
-            for (token, handler) in state.withLock({ $0.turnHandlers }) {
-                let isThere = state.withLock { state in
-                    state.turnHandlers.contains { $0.token == token }
-                }
-                if isThere { handler() }
-            }
+            turnHandlers.call()
         }
     }
 
@@ -254,30 +249,20 @@ final class LoopCore: LoopBackend {
     }
 
     func addTurnHandler(_ handler: @escaping @Sendable () -> Void) -> LoopTurnHandler {
-        state.withLock { state in
-            let token = state.nextToken()
-            state.turnHandlers.append((token, handler))
-            return LoopTurnHandler(token: token)
-        }
+        turnHandlers.add(handler)
     }
 
-    func remove(_ handler: LoopTurnHandler) {
-        let removed = state.withLock { state in
-            let index = state.turnHandlers.firstIndex { $0.token == handler.token }
-            return index.map { state.turnHandlers.remove(at: $0).handler }
-        }
-        _ = removed
-    }
+    func remove(_ handler: LoopTurnHandler) { turnHandlers.remove(handler) }
 
     func stop() {
         let dropped = state.withLock { state in
             defer {
                 state.watches = [:]
                 state.timers = []
-                state.turnHandlers = []
             }
-            return (state.watches, state.timers, state.turnHandlers)
+            return (state.watches, state.timers)
         }
+        turnHandlers.removeAll()
         for watch in dropped.0.values { linux_epoll_remove(epoll.number, watch.descriptor) }
     }
 

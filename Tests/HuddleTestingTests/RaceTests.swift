@@ -4,9 +4,19 @@ import HuddleTesting
 import Synchronization
 import Testing
 
+import class Foundation.ProcessInfo
+
 /// What several do in the same instant (`40-groupactivities.md` §14, the rows of kind S).
 @Suite("In the same instant")
 struct RaceTests {
+    /// Whether `HUDDLE_LONG=1` asks for the runs that take minutes.
+    private static let isLong = ProcessInfo.processInfo.environment["HUDDLE_LONG"] == "1"
+
+    /// So many seeds, or the thousand of the design.
+    private static func seeds(_ count: UInt64) -> ClosedRange<UInt64> {
+        1...(isLong ? 1000 : count)
+    }
+
     /// Two programs on a network that delays and loses, as the seed has it.
     private func pair(_ seed: UInt64) async throws -> Party {
         let party = try await Party(seed: seed, ["A", "B"])
@@ -20,7 +30,7 @@ struct RaceTests {
 
     @Test("G14: both activate the same: one session, and both are told that it is theirs")
     func same() async throws {
-        for seed in 1...40 as ClosedRange<UInt64> {
+        for seed in Self.seeds(40) {
             let party = try await pair(seed)
             async let one = party.participants[0].run { try await Canvas().activate() }
             async let two = party.participants[1].run { try await Canvas().activate() }
@@ -40,7 +50,7 @@ struct RaceTests {
 
     @Test("G15: different ones: one survives everywhere, the other was replaced")
     func different() async throws {
-        for seed in 1...20 as ClosedRange<UInt64> {
+        for seed in Self.seeds(20) {
             let party = try await pair(seed)
             async let one = party.participants[0].run { try await Canvas(title: "a").activate() }
             async let two = party.participants[1].run { try await Canvas(title: "b").activate() }
@@ -67,7 +77,7 @@ struct RaceTests {
 
     @Test("G16: both replace the activity: it ends equal for all")
     func replacement() async throws {
-        for seed in 1...20 as ClosedRange<UInt64> {
+        for seed in Self.seeds(20) {
             let party = try await pair(seed)
             try await party.gather()
             async let one: Void = party.participants[0].run {
@@ -129,14 +139,8 @@ struct RaceTests {
         }
     }
 
-    /// As many as a session of Apple's has, or where nothing is optimized as many as take a moment.
-    private static var crowd: Int {
-        #if DEBUG
-        10
-        #else
-        32
-        #endif
-    }
+    /// As many as a session of Apple's has, or as many as take a moment in a debug build.
+    private static let crowd = isLong ? 32 : 10
 
     @Test(
         "G29: many join in any order over 5 % loss: equal sets, nobody heard before it was published"
