@@ -219,7 +219,7 @@ extension ConsensusCore {
                     view = newestView(of: log) ?? replica.view
                 }
                 guard log.accepts(entry) else { break }
-                if case .view(let next) = entry.body { view = next }
+                if case .view(let next) = entry.body { learn(next) }
                 log.append(entry, digest: digest)
             }
             staged.log = Log(base: staged.log.headPosition, hash: staged.log.headHash)
@@ -230,6 +230,12 @@ extension ConsensusCore {
             catchUp?.progressAt = now
             fetchMore()
         }
+    }
+
+    /// The line that I follow has this view. What I attempted below it is past, and would cut it off.
+    private mutating func learn(_ next: View) {
+        view = next
+        if let attempt, attempt.epoch < next.epoch { self.attempt = nil }
     }
 
     /// Entries that came right behind INSTALL and continue my log need no asking.
@@ -352,7 +358,8 @@ extension ConsensusCore {
             self.log = log
             replica = restored
             commit = restored.applied.index
-            view = restored.view
+            view = nil
+            if let next = restored.view { learn(next) }
             output.events.append(.stateReplaced(restored.applied))
             catchUp?.staged = .init(replica: nil, log: log)
         } else if let running = catchUp, running.target?.epoch == restored.applied.epoch,
