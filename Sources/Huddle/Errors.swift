@@ -26,6 +26,8 @@ public struct HuddleError: Error, Hashable, Sendable, CustomStringConvertible {
         public static let noConflict = Kind(code: "noConflict")
         /// Something is larger than its limit.
         public static let tooLarge = Kind(code: "tooLarge")
+        /// This was asked more often than the room takes it of a node.
+        public static let tooFast = Kind(code: "tooFast")
         /// No leader could be reached in time; the write may still happen.
         public static let timedOut = Kind(code: "timedOut")
         /// This side of a split takes no writes now.

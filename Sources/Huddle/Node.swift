@@ -52,6 +52,7 @@ public actor Node {
     /// The way into a room that is under way.
     var entering: (request: RequestID, kind: RoomEntry)?
     var isStopped = false
+    var paces = Paces()
 
     // MARK: What the application listens to (`Node+Events.swift`)
 

@@ -105,6 +105,8 @@ extension Session {
         public var mayKick = Right.lead
         /// Who may set the capacity, lock and unlock.
         public var mayLock = Right.lead
+        /// Who may take attachments out of the journal.
+        public var mayRemove = Right.everyone
         /// Bytes of the largest attachment, 100 MB as SharePlay has it, at most 64 GiB.
         public var attachmentLimit: UInt64 = 100_000_000
 
@@ -129,6 +131,7 @@ extension Session {
             mayReplace = Right(options.mayReplace)
             mayKick = Right(options.mayKick)
             mayLock = Right(options.mayLock)
+            mayRemove = Right(options.mayRemove)
             attachmentLimit = options.attachmentLimit
         }
 
@@ -141,6 +144,7 @@ extension Session {
             options.mayReplace = mayReplace.inner
             options.mayKick = mayKick.inner
             options.mayLock = mayLock.inner
+            options.mayRemove = mayRemove.inner
             options.attachmentLimit = attachmentLimit
             return options
         }

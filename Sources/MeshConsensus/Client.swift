@@ -317,10 +317,12 @@ extension ConsensusCore {
                 }
             }
         }
+        guard keepsPace(command) else { return .busy }
         guard verify(command) else {
             statistics.badSignatures += 1
             return .badSignature
         }
+        takePace(command)
         let position = Position(epoch: view.epoch, index: log.head + 1)
         log.append(Entry(position: position, body: .command(command)), digest: digest)
         log.markVerified(position.index)
@@ -341,6 +343,32 @@ extension ConsensusCore {
         }
         updateCommit()
         return nil
+    }
+
+    private func paceKey(of command: Command) -> Leading.PaceKey? {
+        configuration.paces[command.type].map {
+            Leading.PaceKey(nodeID: command.origin.nodeID, pace: $0)
+        }
+    }
+
+    /// Whether the log may take a command of this type of this node by now.
+    private func keepsPace(_ command: Command) -> Bool {
+        guard let key = paceKey(of: command), let end = leading?.paced[key] else { return true }
+        let slack = Duration.nanoseconds(
+            key.pace.interval.wholeNanoseconds * Int64(key.pace.burst) / 2
+        )
+        return key.pace.next(after: end) - slack <= now
+    }
+
+    private mutating func takePace(_ command: Command) {
+        guard let key = paceKey(of: command), var paced = leading?.paced else { return }
+        leading?.paced = [:]
+        if paced.count >= 4 * Limits.members {
+            // order: each is judged by itself
+            paced = paced.filter { $0.value > now }
+        }
+        paced[key] = key.pace.taking(paced[key] ?? now, at: now)
+        leading?.paced = paced
     }
 
     /// How many commands wait to be confirmed, or will when what is in the log is applied.

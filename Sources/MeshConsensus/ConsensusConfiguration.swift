@@ -32,6 +32,12 @@ package struct ConsensusConfiguration: Sendable {
     /// Bytes of a snapshot's chunk.
     package var chunkBytes = 16 << 10
 
+    /// How often a node's commands of some types may enter the log; those of equal paces count as one.
+    ///
+    /// The leader puts no more into the log, whoever asks; what comes too early is taken when its time has
+    /// come. It forgives half of the burst, since what was spread in time may arrive at once.
+    package var paces: [UInt16: Pace] = [:]
+
     /// The defaults for `room`.
     package init(room: RoomID) { self.room = room }
 }

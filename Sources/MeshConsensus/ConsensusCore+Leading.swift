@@ -47,6 +47,8 @@ struct Leading: Sendable {
     var confirming = 0
     /// Commands that overtook an earlier one of their origin, until that one comes.
     var held: [CommandKey: Held] = [:]
+    /// Until when the time of what a node asked is used up; looked up, never walked.
+    var paced: [PaceKey: Instant] = [:]
     var waiters: [Waiter] = []
     var reads: [LeaderRead] = []
     var leaving: [ProcessID] = []
@@ -56,6 +58,12 @@ struct Leading: Sendable {
     struct CommandKey: Hashable, Sendable {
         var origin: Origin
         var sequence: UInt64
+    }
+
+    /// What one node may do at one pace.
+    struct PaceKey: Hashable, Sendable {
+        var nodeID: NodeID
+        var pace: Pace
     }
 
     /// A command that waits for its turn.

@@ -228,6 +228,7 @@ extension Engine {
         let room = record.secret.room
         var consensusConfiguration = ConsensusConfiguration(room: room)
         consensusConfiguration.policy = record.policy
+        consensusConfiguration.paces = CommandType.paces
         configuration.consensus(&consensusConfiguration)
         return Consensus(
             configuration: consensusConfiguration,

@@ -2,7 +2,7 @@
 // everywhere; `text` and `blob` are a varint length and bytes; `participant` is 16 bytes.
 //
 //   0x01 setProfile     text name
-//   0x10 startSession   activity · lifetime u8 · leadMode u8 · options 12 · text slot · expected 16
+//   0x10 startSession   activity · lifetime u8 · leadMode u8 · options 13 · text slot · expected 16
 //   0x11 setActivity    activity: text identifier · blob payload · blob metadata
 //   0x12 endSession     isExpiry u8
 //   0x13 join           nonce u64
@@ -10,7 +10,7 @@
 //   0x15 expire         participant
 //   0x16 setOptions     options: capacity u8 · isLocked u8 · control u8 · rights u8: two bits
 //                       each of mayEnd, mayReplace, mayKick, mayLock from the lowest on
-//                       · attachmentLimit u64
+//                       · attachmentLimit u64 · mayRemove u8
 //   0x17 remove         participant · isBan u8 · text note
 //   0x18 giveLead       participant
 //   0x1A setLeadMode    leadMode u8
@@ -222,6 +222,7 @@ extension ByteWriter {
                 | options.mayKick.rawValue << 4 | options.mayLock.rawValue << 6
         )
         write(options.attachmentLimit)
+        write(options.mayRemove.rawValue)
     }
 
     mutating func write(_ expectation: Expectation) {
@@ -289,6 +290,7 @@ extension ByteReader {
         options.mayKick = parts[2]
         options.mayLock = parts[3]
         options.attachmentLimit = try read()
+        options.mayRemove = try readCase()
         return options
     }
 

@@ -91,6 +91,23 @@ package enum CommandType: UInt16, CaseIterable, Sendable {
     case acknowledgeConflict = 0x40
 }
 
+extension CommandType {
+    /// Changes of a journal that a node may make, 20 a second (`50-journal-and-playback.md` A9).
+    package static let journalPace = Pace(perSecond: 20, burst: 100)
+    /// Requests for the state that a node may make, in all sessions together; each makes all others act.
+    package static let statePace = Pace(perSecond: 1, burst: 16)
+    /// Changes of its profile that a node may make.
+    package static let profilePace = Pace(perSecond: 1, burst: 5)
+
+    /// What the leader lets into the log no faster, by the numbers of the types.
+    package static let paces: [UInt16: Pace] = [
+        setProfile.rawValue: profilePace,
+        requestState.rawValue: statePace,
+        addAttachment.rawValue: journalPace,
+        removeAttachment.rawValue: journalPace,
+    ]
+}
+
 /// What a new session is made of.
 package struct SessionBlueprint: Hashable, Sendable {
     /// What the participants do together.
@@ -197,6 +214,8 @@ package struct SessionOptions: Hashable, Sendable {
     package var mayKick: SessionRight = .lead
     /// Who may set capacity and lock.
     package var mayLock: SessionRight = .lead
+    /// Who may take attachments out, unless ``control`` leaves it to the lead.
+    package var mayRemove: SessionRight = .everyone
     /// Bytes of the largest attachment, at most 64 GiB; 100 MB as SharePlay has it.
     package var attachmentLimit: UInt64 = 100_000_000
 

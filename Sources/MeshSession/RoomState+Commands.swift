@@ -88,7 +88,7 @@ extension RoomState {
             try add(entry, by: caller, sessionAt: index)
             return .done
         case .removeAttachment(let attachment):
-            try requireControl(caller, sessionAt: index)
+            try require(sessions[index].options.removing, of: origin, sessionAt: index)
             try removeAttachment(attachment, sessionAt: index)
             return .done
         case .requestState:
@@ -298,8 +298,12 @@ extension SessionOptions {
     /// Who may replace the session or its activity, by right and by control.
     fileprivate var replacing: SessionRight { control == .leadOnly ? .lead : mayReplace }
 
+    /// Who may take attachments out, by right and by control.
+    fileprivate var removing: SessionRight { control == .leadOnly ? .lead : mayRemove }
+
     fileprivate func hasSameRights(as other: SessionOptions) -> Bool {
         control == other.control && mayEnd == other.mayEnd && mayReplace == other.mayReplace
             && mayKick == other.mayKick && mayLock == other.mayLock
+            && mayRemove == other.mayRemove
     }
 }

@@ -5,7 +5,7 @@
 //   version u8 (1) · upgradeNeeded u8 (0 no, 1 yes and the type u16) · leader u64
 //   members, by process:   process · text name · isPresent u8 · changedAt position
 //   sessions, by id:       id 16 · initiator process · startedAt position · lifetime u8
-//                          activity · options 12 · leadMode u8 · text slot · lead 16 (zero: none)
+//                          activity · options 13 · leadMode u8 · text slot · lead 16 (zero: none)
 //                          isLeadReserved u8 · nextNumber u32 · bans: node 32 … · kicked: id 16 …
 //     participants, by number:   id 16 · number u32 · process · joinedAt position · isPresent u8
 //     values, by key:            text key · kind u8 · content · version position · author 16

@@ -94,6 +94,32 @@ import Testing
         #expect(Self.allowed(.setOptions(options)) { $0.mayLock = .everyone } == Self.lead)
     }
 
+    @Test("take an attachment out: everyone, unless the options say less") func removeAttachment() {
+        let id = AttachmentID(Array(repeating: 7, count: 16)) ?? .zero
+        let entry = JournalEntry(id: id, kind: .data, size: 1, root: .zero)
+        func allowed(_ change: (inout SessionOptions) -> Void) -> [Bool] {
+            [Bench.a, Bench.b, Bench.c].map { process in
+                var bench = Self.bench(change)
+                // By the lead, whom every rule lets add.
+                bench.apply(.addAttachment(entry), by: Bench.a)
+                let before = bench.room.snapshot()
+                guard case .refused = bench.apply(.removeAttachment(id), by: process) else {
+                    return bench.room.session(Bench.session)?.journal.isEmpty == true
+                }
+                #expect(bench.room.snapshot() == before, "what is refused changes nothing")
+                return false
+            }
+        }
+        #expect(allowed { _ in } == Self.everyone)
+        #expect(allowed { $0.mayRemove = .lead } == Self.lead)
+        #expect(allowed { $0.mayRemove = .initiator } == Self.initiator)
+        #expect(allowed { $0.control = .leadOnly } == Self.lead)
+        #expect(allowed { $0.mayEnd = .lead } == Self.everyone)
+        var options = SessionOptions()
+        options.mayRemove = .lead
+        #expect(Self.allowed(.setOptions(options)) == Self.lead, "a right is the lead's to give")
+    }
+
     @Test("a refusal says whom the room waits for") func refusals() {
         var bench = Self.bench { $0.mayEnd = .initiator }
         #expect(

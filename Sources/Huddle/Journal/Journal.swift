@@ -33,8 +33,11 @@ public struct Journal: Sendable {
 
     /// Adds an attachment: reads and hashes the source, then puts an entry into the room's log.
     ///
+    /// A node changes journals 20 times a second, and 100 times at once after a rest; who is faster waits
+    /// up to 5 s, and is then refused with `tooFast`.
+    ///
     /// The transfer ends when the entry is in the log; the bytes still spread then. Throws `tooLarge` before
-    /// anything is read, `quotaExceeded`, `changedWhileReading`, `unreadable`, `noSpace`,
+    /// anything is read, `quotaExceeded`, `tooFast`, `changedWhileReading`, `unreadable`, `noSpace`,
     /// `sessionInvalidated`, `refused`, `cancelled`. A cancelled upload leaves no trace unless the room has
     /// it already.
     ///
@@ -93,7 +96,8 @@ public struct Journal: Sendable {
 
     /// Removes an attachment for all; harmless if it is removed already.
     ///
-    /// Throws `sessionInvalidated` or `refused`.
+    /// Throws `sessionInvalidated`, `tooFast`, `cancelled`, and `refused` unless ``Session/Options/mayRemove``
+    /// lets this node.
     public func remove(_ attachment: Attachment) async throws(JournalError) {
         try await node.remove(attachment.id, from: session)
     }

@@ -7,6 +7,8 @@ public enum JournalError: Error, Hashable, Sendable {
     case tooLarge(size: UInt64, limit: UInt64)
     /// The room, or this node's part of it, has all the attachments that it can have.
     case quotaExceeded(used: Int, limit: Int)
+    /// This node changes journals faster than the room takes it, so many a second: wait 5 s.
+    case tooFast(perSecond: Int)
     /// The source changed while it was read.
     case changedWhileReading
     /// The source, or the file that holds the bytes, cannot be read: the `errno` of the system.
@@ -39,6 +41,8 @@ extension JournalError: CustomStringConvertible {
             "the attachment has \(size) bytes, the limit is \(limit)"
         case .quotaExceeded(let used, let limit):
             "there are \(used) attachments of \(limit) already: remove some"
+        case .tooFast(let perSecond):
+            "the journal is changed too often: \(perSecond) a second is what the room takes of a node"
         case .changedWhileReading: "the file changed while it was read: try again"
         case .unreadable(let errno): "the file cannot be read (errno \(errno))"
         case .noSpace(let needed, let free):

@@ -201,6 +201,7 @@ extension Node {
                 holders: 0
             )
         )
+        try await awaitJournalPace()
         // Once the room is asked, a cancellation comes too late.
         let submission = Task { () -> HuddleError? in
             do throws(HuddleError) {
@@ -238,6 +239,7 @@ extension Node {
     }
 
     func remove(_ attachment: AttachmentID, from session: SessionID) async throws(JournalError) {
+        try await awaitJournalPace()
         do {
             _ = try await submit(.removeAttachment(attachment), session: session)
         } catch {

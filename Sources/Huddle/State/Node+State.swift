@@ -36,6 +36,7 @@ extension Node {
         guard desk.asking == nil else {
             throw HuddleError(.refused, "a request for the state is under way")
         }
+        try take(CommandType.statePace, \.state, "the state was asked for")
         let asking = StateAsking(number: takeRequest(), now: instant)
         desk.asking = asking
         defer { desk.asking = nil }

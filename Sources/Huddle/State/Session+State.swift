@@ -26,7 +26,7 @@ extension Session {
     ///
     /// - Returns: The state, or why there is none; one for each call.
     /// - Throws: `notJoined` if this node is no participant; `refused` if a request of it is under way;
-    ///   `noSession` if the participation ends meanwhile; `timedOut`, `suspended` if the room takes no request.
+    ///   `tooFast` beyond 16 requests and one more a second; `noSession` if the participation ends meanwhile; `timedOut`, `suspended` if the room takes no request.
     public func state() async throws(HuddleError) -> SharedState {
         try await node.sharedState(of: id)
     }
