@@ -174,7 +174,7 @@ public final class GroupActivityInvitation: Sendable {
     fileprivate func presentOnStandardError() {
         Self.say(
             """
-            '\(CampaignText.clean(title, toBytes: 256))' starts when somebody comes, within 10 minutes:
+            '\(SafeText.clean(title, toBytes: 256))' starts when somebody comes, within 10 minutes:
               huddle join \(code)
               \(link)
             """

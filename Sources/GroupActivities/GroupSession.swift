@@ -113,6 +113,14 @@ public final class GroupSession<ActivityType: GroupActivity>: ObservableObject, 
         if isJoined, case .waiting = state { state = .joined }
     }
 
+    /// Somebody shows something else: the set stays, with the newer value in it.
+    @MainActor
+    private func renew(_ participant: Participant) {
+        guard core.reason == nil, activeParticipants.contains(participant) else { return }
+        activeParticipants = activeParticipants.subtracting([participant]).union([participant])
+        core.publish(activeParticipants, isJoined: activeParticipants.contains(localParticipant))
+    }
+
     @MainActor
     private func replace(_ payload: [UInt8]) {
         guard let new = try? ActivityPayload.decode(ActivityType.self, payload) else { return }
@@ -136,6 +144,7 @@ extension GroupSession: SessionListener {
         case .present(let participants): publish(participants)
         case .change(.joined(let who)), .change(.returned(let who)):
             publish(activeParticipants.union([who]))
+        case .change(.profile(let who)): renew(who)
         case .change(.left(let who)): publish(activeParticipants.subtracting([who]))
         case .event(.activityChanged(let activity)): replace(activity.payload)
         case .event(.invalidated(let reason)): invalidate(reason)

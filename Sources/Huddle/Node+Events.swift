@@ -92,7 +92,9 @@ extension Node {
         case .memberAway(let process): tell(.memberAway(process.nodeID))
         case .memberBack(let process): tell(.memberReturned(process.nodeID))
         case .memberLeft(let process): tell(.memberLeft(process.nodeID))
-        case .profileChanged(let process, let name): tell(.nameChanged(process.nodeID, name))
+        case .profileChanged(let process, _):
+            tell(.nameChanged(process.nodeID, shown(process).profile.name))
+            changedProfile(of: process)
         case .sessionStarted(let session):
             began(session)
             tell(.sessionStarted(session.id))

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 import MeshCrypto
+import MeshEngine
 import MeshNet
 public import MeshWire
 
@@ -20,7 +21,8 @@ extension Node {
         return Participant(
             participantID: id,
             node: self.id,
-            name: configuration.displayName,
+            profile: profile,
+            person: engine.person.map(PersonKey.init),
             number: 0,
             isPresent: true,
             isNearbyWithLocalParticipant: true

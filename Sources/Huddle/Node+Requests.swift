@@ -92,9 +92,17 @@ extension Node {
         session: SessionID = .zero,
         within timeout: Duration = .seconds(20)
     ) async throws(HuddleError) -> Committed {
-        let event = await limited(timeout) { node in
-            await node.perform { .submit($0, command, session: session, level: .majority) }
+        try await committed(within: timeout) {
+            .submit($0, command, session: session, level: .majority)
         }
+    }
+
+    /// The same for any command that is answered by `completed`.
+    func committed(
+        within timeout: Duration,
+        _ make: @escaping @Sendable (RequestID) -> MeshEngine.Command
+    ) async throws(HuddleError) -> Committed {
+        let event = await limited(timeout) { node in await node.perform(make) }
         guard case .completed(_, let result)? = event else {
             throw isStopped
                 ? .stopped

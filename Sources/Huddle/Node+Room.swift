@@ -21,7 +21,7 @@ extension Node {
         let members = (engine.room?.members ?? []).map { member in
             Member(
                 node: member.process.nodeID,
-                name: member.name,
+                name: shown(member).profile.name,
                 isPresent: member.isPresent,
                 isLeader: member.process == leader,
                 isLocal: member.process == engine.process

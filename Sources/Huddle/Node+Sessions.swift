@@ -109,10 +109,12 @@ extension Node {
 
     /// A participant in the words of the public interface.
     func participant(_ participant: MeshSession.Participant) -> Huddle.Participant {
-        Participant(
+        let (profile, person) = shown(participant.process)
+        return Participant(
             participantID: participant.id,
             node: participant.process.nodeID,
-            name: engine.room?.member(participant.process)?.name ?? "",
+            profile: profile,
+            person: person,
             number: Int(participant.number),
             isPresent: participant.isPresent,
             isNearbyWithLocalParticipant: isNearby(participant.process)

@@ -19,7 +19,8 @@ extension Node {
 
     /// The name that a node shows in the room; empty if it shows none.
     package func name(of node: NodeID) -> String {
-        engine.room?.members.first { $0.process.nodeID == node }?.name ?? ""
+        let member = engine.room?.members.first { $0.process.nodeID == node }
+        return member.map { shown($0).profile.name } ?? ""
     }
 
     /// The room's name.

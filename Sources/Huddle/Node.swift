@@ -53,6 +53,10 @@ public actor Node {
     var entering: (request: RequestID, kind: RoomEntry)?
     var isStopped = false
     var paces = Paces()
+    /// What this node shows to others.
+    public internal(set) var profile: Profile
+    /// Profiles whose signatures were asked for; looked up, never walked.
+    var knownProfiles: [NodeID: KnownProfile] = [:]
 
     // MARK: What the application listens to (`Node+Events.swift`)
 
@@ -91,6 +95,7 @@ public actor Node {
     init(parts: consuming NodeParts) {
         id = parts.id
         configuration = parts.configuration
+        profile = parts.configuration.profile
         port = parts.socket.number
         loop = parts.loop
         engine = parts.engine

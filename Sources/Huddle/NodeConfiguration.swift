@@ -12,7 +12,18 @@ public struct NodeConfiguration: Sendable {
     }
 
     /// The name the others see, at most 64 bytes of UTF-8; longer ones are cut.
+    ///
+    /// Control characters and marks that turn the direction of text are taken out.
     public var name: String
+    /// The colour that the others see.
+    public var colour: Profile.Colour?
+    /// The kind of device that the others see.
+    public var device = Profile.Device.unknown
+    /// A file with the key of the person behind this node, made if it is not there; `nil` shows nobody.
+    ///
+    /// Several nodes of a person may have the same file, in turn or at once. The others see the key's public
+    /// half as ``Participant/person``, in every room; so it is for those who want to be known again.
+    public var personKeyFile: String?
     /// Where the node keeps its files.
     public var places: Places
     /// The UDP port of the data socket; 0, the default, takes any free one.
@@ -36,10 +47,9 @@ public struct NodeConfiguration: Sendable {
         self.places = places
     }
 
-    /// The name as the room takes it: at most 64 bytes, cut between characters.
-    package var displayName: String {
-        var name = name
-        while name.utf8.count > 64 { name.removeLast() }
-        return name
-    }
+    /// The name as the room takes it: clean, and at most 64 bytes, cut between characters.
+    package var displayName: String { SafeText.clean(name, toBytes: Profile.nameBytes) }
+
+    /// What the node shows at first.
+    var profile: Profile { Profile(name: displayName, colour: colour, device: device) }
 }

@@ -29,12 +29,15 @@ struct NodeParts: ~Copyable {
         }
         var secrets = SystemSecrets()
         var engineConfiguration = EngineConfiguration(
-            displayName: configuration.displayName,
             incarnation: secrets.word(),
             seed: secrets.word(),
             hardwareAES: Sodium.hasHardwareAES,
             dataPort: port.port
         )
+        engineConfiguration.profile = configuration.profile.inner
+        if let path = configuration.personKeyFile {
+            engineConfiguration.person = try Self.identity(path)
+        }
         configuration.adapt(&engineConfiguration)
         let engine = Engine(
             configuration: engineConfiguration,
@@ -62,12 +65,12 @@ struct NodeParts: ~Copyable {
         var secrets = place.secrets
         let identity = Identity(from: &secrets)
         var engineConfiguration = EngineConfiguration(
-            displayName: configuration.displayName,
             incarnation: secrets.word(),
             seed: secrets.word(),
             dataPort: place.port.address.port
         )
         engineConfiguration.unixOrigin = place.unixOrigin
+        engineConfiguration.profile = configuration.profile.inner
         configuration.adapt(&engineConfiguration)
         engine = Engine(
             configuration: engineConfiguration,

@@ -11,8 +11,14 @@ public struct Participant: Identifiable, Sendable {
     public let participantID: ParticipantID
     /// The node behind it.
     public let node: NodeID
+    /// What the node shows of itself, as its key has signed it.
+    ///
+    /// As it stood when the value was made; a change comes as ``ParticipantChange/profile(_:)``.
+    public let profile: Profile
+    /// The key of the person behind the node, if it shows and proves one; the same in every session.
+    public let person: PersonKey?
     /// The name that the node shows; empty if it shows none.
-    public let name: String
+    public var name: String { profile.name }
     /// The ordinal of its join in the session, from 1.
     public let number: Int
     /// Whether its node is in the view; if not, it is away and has the grace to come back.
@@ -25,14 +31,16 @@ public struct Participant: Identifiable, Sendable {
     package init(
         participantID: ParticipantID,
         node: NodeID,
-        name: String,
+        profile: Profile,
+        person: PersonKey?,
         number: Int,
         isPresent: Bool,
         isNearbyWithLocalParticipant: Bool
     ) {
         self.participantID = participantID
         self.node = node
-        self.name = name
+        self.profile = profile
+        self.person = person
         self.number = number
         self.isPresent = isPresent
         self.isNearbyWithLocalParticipant = isNearbyWithLocalParticipant
@@ -74,6 +82,8 @@ public enum ParticipantChange: Hashable, Sendable {
     case returned(Participant)
     /// Somebody is gone.
     case left(Participant)
+    /// Somebody shows something else of itself.
+    case profile(Participant)
     /// The lead went to this participant, or to nobody.
     case lead(Participant?)
 }

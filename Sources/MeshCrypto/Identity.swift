@@ -51,6 +51,8 @@ package enum SignatureLabel: String, CaseIterable, Sendable {
     case relay = "huddle/1 relay"
     case invite = "huddle/1 invite"
     case profile = "huddle/1 profile"
+    /// A person's word for a node.
+    case person = "huddle/1 person"
 }
 
 /// An Ed25519 signature, 64 bytes.

@@ -31,6 +31,10 @@ package enum Command: Sendable {
     case adoptPrimary
     /// Change the room's replicated state. Answered by `completed`.
     case submit(RequestID, RoomCommand, session: SessionID, level: WriteLevel)
+    /// Show this to the others, in this room and those to come. Answered by `completed`.
+    ///
+    /// The engine signs it, and adds the person that it was told at its start.
+    case setProfile(RequestID, MemberProfile)
     /// Wait until the local state is as fresh as `level` says. Answered by `readReady`.
     case read(RequestID, ReadLevel)
     /// Send a message on a session's lane. Answered by `accepted` and, once all is known,

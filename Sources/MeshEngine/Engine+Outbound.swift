@@ -25,6 +25,13 @@ extension Engine {
             consensus?.adoptPrimary(now: now)
         case .submit(let request, let command, let session, let level):
             submit(command, session: session, level: level, request: request, now: now)
+        case .setProfile(let request, let profile):
+            configuration.profile = profile
+            guard case .member = membership else {
+                events.append(.completed(request, .failure(.notJoined)))
+                return
+            }
+            showProfile(for: request, now: now)
         case .read(let request, let level):
             guard consensus != nil, let ticket = consensus?.read(level, now: now) else {
                 events.append(.readReady(request, .failure(.notJoined)))

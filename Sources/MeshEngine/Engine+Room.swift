@@ -309,25 +309,17 @@ extension Engine {
             events.append(.roomPhase(.joined))
             events.append(.joined(request))
             events.append(.roomRecord(record))
-            showName(now: now)
+            showProfile(for: nil, now: now)
             upkeep.linksChanged(now: now)
             discovery.hurry(now: now)
         case .member:
             // It waited for a majority, as no member of any view yet.
-            if room?.member(process)?.name.isEmpty == true { showName(now: now) }
+            if room?.member(process)?.profile.isEmpty == true {
+                showProfile(for: nil, now: now)
+            }
         case .none, .searching, .leaving:
             break
         }
-    }
-
-    private mutating func showName(now: Instant) {
-        guard !configuration.displayName.isEmpty else { return }
-        sequence(
-            .setProfile(name: configuration.displayName),
-            session: .zero,
-            for: nil,
-            now: now
-        )
     }
 
     /// The rule that the room follows, once it is known.

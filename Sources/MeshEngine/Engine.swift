@@ -24,7 +24,7 @@ package import MeshWire
 /// command  → Consensus.submit | SessionLanes.submit → Connection → Endpoint.poll → datagram
 /// ```
 package struct Engine: ~Copyable {
-    package let configuration: EngineConfiguration
+    package internal(set) var configuration: EngineConfiguration
     /// This life of the node.
     package let process: ProcessID
 

@@ -1,11 +1,15 @@
 package import MeshConsensus
+package import MeshCrypto
+package import MeshSession
 package import MeshTransport
 import MeshWire
 
 /// What an engine is told at its start.
 package struct EngineConfiguration: Sendable {
-    /// The name other members see, at most 64 bytes of UTF-8; empty for none.
-    package var displayName: String
+    /// What other members see, to be signed yet.
+    package var profile: MemberProfile
+    /// The key of the person behind the node, who is shown by it; `nil` for nobody.
+    package var person: Identity?
     /// Random, new at each start; a node never repeats one.
     package var incarnation: UInt64
     /// Of the chance that needs no secrecy: jitter, staggering.
@@ -43,7 +47,7 @@ package struct EngineConfiguration: Sendable {
         hardwareAES: Bool = false,
         dataPort: UInt16
     ) {
-        self.displayName = displayName
+        profile = MemberProfile(name: displayName)
         self.incarnation = incarnation
         self.seed = seed
         self.hardwareAES = hardwareAES

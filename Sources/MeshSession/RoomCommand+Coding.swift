@@ -1,7 +1,7 @@
 // The payloads of the log's commands (`30-consensus.md` §12). Varints and little-endian as
 // everywhere; `text` and `blob` are a varint length and bytes; `participant` is 16 bytes.
 //
-//   0x01 setProfile     text name
+//   0x01 setProfile     profile (see MemberProfile)
 //   0x10 startSession   activity · lifetime u8 · leadMode u8 · options 13 · text slot · expected 16
 //   0x11 setActivity    activity: text identifier · blob payload · blob metadata
 //   0x12 endSession     isExpiry u8
@@ -55,8 +55,8 @@ extension RoomCommand {
     package var payload: [UInt8] {
         var writer = ByteWriter()
         switch self {
-        case .setProfile(let name):
-            writer.writeString(name)
+        case .setProfile(let profile):
+            profile.write(to: &writer)
         case .startSession(let blueprint):
             writer.write(blueprint.activity)
             writer.write(blueprint.lifetime.rawValue)
@@ -118,7 +118,7 @@ extension RoomCommand {
         let command: RoomCommand
         switch type {
         case .setProfile:
-            command = .setProfile(name: try reader.readString(limit: most))
+            command = .setProfile(try reader.readProfile(nameLimit: most))
         case .startSession:
             command = .startSession(
                 SessionBlueprint(

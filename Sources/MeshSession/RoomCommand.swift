@@ -10,8 +10,8 @@ package import MeshWire
 /// roster.generation, 0x26 lock.acquire, 0x27 lock.release, 0x28 log.append, 0x29 provider.set,
 /// 0x38 timeline.
 package enum RoomCommand: Hashable, Sendable {
-    /// 0x01: the name a member shows, at most 64 bytes.
-    case setProfile(name: String)
+    /// 0x01: what a member shows of itself.
+    case setProfile(MemberProfile)
     /// 0x10: starts the session that the record names; it may take the place of the one in its slot.
     case startSession(SessionBlueprint)
     /// 0x11: replaces the session's activity.
@@ -274,8 +274,8 @@ extension RoomCommand {
     /// the same again when the command applies.
     package func validate() throws(CommandRefusal) {
         switch self {
-        case .setProfile(let name):
-            try Self.require(name.utf8.count, atMost: SessionLimits.nameBytes)
+        case .setProfile(let profile):
+            try profile.validate()
         case .startSession(let blueprint):
             try blueprint.activity.validate()
             try blueprint.options.validate()

@@ -12,8 +12,8 @@ package enum RoomEvent: Hashable, Sendable {
     case memberBack(ProcessID)
     /// A process left the room, or was away for so long that it was forgotten.
     case memberLeft(ProcessID)
-    /// A member shows this name now.
-    case profileChanged(ProcessID, name: String)
+    /// A member shows this now.
+    case profileChanged(ProcessID, MemberProfile)
     /// A session began; this is how it was then, with nobody in it.
     case sessionStarted(RoomSession)
     /// A session ended with all its participants; none of them gets an event of its own.

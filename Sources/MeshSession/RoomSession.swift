@@ -124,8 +124,8 @@ package struct Participant: Hashable, Sendable {
 package struct RoomMember: Hashable, Sendable {
     /// The process.
     package let process: ProcessID
-    /// The name it shows; empty until it sets one.
-    package internal(set) var name: String
+    /// What it shows; empty until it says, and whether the signature holds is for the reader to ask.
+    package internal(set) var profile: MemberProfile
     /// Whether it is in the view.
     package internal(set) var isPresent: Bool
     /// The entry of the log that brought it in, or made it absent or present last.

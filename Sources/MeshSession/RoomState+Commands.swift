@@ -13,8 +13,8 @@ extension RoomState {
 
         // Commands that need no session.
         switch command {
-        case .setProfile(let name):
-            setName(name, ofMemberAt: member)
+        case .setProfile(let profile):
+            set(profile, ofMemberAt: member)
             return .done
         case .startSession(let blueprint):
             return try start(record.session, blueprint, by: origin, at: position)
@@ -101,10 +101,10 @@ extension RoomState {
         }
     }
 
-    mutating func setName(_ name: String, ofMemberAt index: Int) {
-        guard !members[index].name.utf8.elementsEqual(name.utf8) else { return }
-        members[index].name = name
-        events.append(.profileChanged(members[index].process, name: name))
+    mutating func set(_ profile: MemberProfile, ofMemberAt index: Int) {
+        guard !members[index].profile.isSame(as: profile) else { return }
+        members[index].profile = profile
+        events.append(.profileChanged(members[index].process, profile))
     }
 
     private mutating func start(

@@ -63,8 +63,8 @@ struct RoomDifference {
             events.append(.memberJoined(member.process))
             if !member.isPresent { events.append(.memberAway(member.process)) }
         }
-        if !(old?.name ?? "").utf8.elementsEqual(member.name.utf8) {
-            events.append(.profileChanged(member.process, name: member.name))
+        if !(old?.profile ?? MemberProfile()).isSame(as: member.profile) {
+            events.append(.profileChanged(member.process, member.profile))
         }
     }
 

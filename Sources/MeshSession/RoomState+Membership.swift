@@ -41,7 +41,7 @@ extension RoomState {
         guard let index = memberIndex(process) else {
             let member = RoomMember(
                 process: process,
-                name: "",
+                profile: MemberProfile(),
                 isPresent: true,
                 changedAt: position
             )

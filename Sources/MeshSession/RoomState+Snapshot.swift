@@ -3,7 +3,7 @@
 // tag u64; `position` is 24 bytes.
 //
 //   version u8 (1) · upgradeNeeded u8 (0 no, 1 yes and the type u16) · leader u64
-//   members, by process:   process · text name · isPresent u8 · changedAt position
+//   members, by process:   process · profile · isPresent u8 · changedAt position
 //   sessions, by id:       id 16 · initiator process · startedAt position · lifetime u8
 //                          activity · options 13 · leadMode u8 · text slot · lead 16 (zero: none)
 //                          isLeadReserved u8 · nextNumber u32 · bans: node 32 … · kicked: id 16 …
@@ -28,7 +28,7 @@ extension RoomState {
         writer.writeCount(members.count)
         for member in members {
             writer.write(member.process)
-            writer.writeString(member.name)
+            member.profile.write(to: &writer)
             writer.write(flag: member.isPresent)
             writer.write(member.changedAt)
         }
@@ -54,7 +54,7 @@ extension RoomState {
             let start = reader.offset
             let member = RoomMember(
                 process: try reader.readProcess(),
-                name: try reader.readString(limit: SessionLimits.nameBytes),
+                profile: try reader.readKnownProfile(),
                 isPresent: try reader.readFlag(),
                 changedAt: try reader.readPosition()
             )

@@ -172,7 +172,7 @@ extension RoomState: StateMachine {
 extension Command {
     /// The record of a command of the room's state; whoever signs it sets the signature.
     ///
-    /// `session` is all zero for ``RoomCommand/setProfile(name:)``.
+    /// `session` is all zero for ``RoomCommand/setProfile(_:)``.
     package init(
         _ command: RoomCommand,
         session: SessionID = .zero,

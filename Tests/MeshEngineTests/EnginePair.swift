@@ -34,14 +34,22 @@ final class EngineWorld {
     /// In the order in which they land, since all take the same time.
     private var flights = Queue<Flight>()
     private let delay: Duration
+    /// The person behind every node, if any.
+    private let person: Identity?
     private var chance: SeededGenerator
     /// The part of datagrams that the network loses.
     var loss = 0.0
     /// Whether a datagram from one node to another passes.
     var passes: (Int, Int) -> Bool = { _, _ in true }
 
-    init(nodes count: Int, seed: UInt64 = 1, delay: Duration = .milliseconds(1)) {
+    init(
+        nodes count: Int,
+        seed: UInt64 = 1,
+        delay: Duration = .milliseconds(1),
+        person: Identity? = nil
+    ) {
         self.delay = delay
+        self.person = person
         chance = SeededGenerator(seed: seed).stream("network")
         for number in 0..<count { addNode(number, seed: seed) }
     }
@@ -55,6 +63,7 @@ final class EngineWorld {
             seed: seed &* 77 &+ UInt64(nodes.count),
             dataPort: 4000
         )
+        configuration.person = person
         configuration.unixOrigin = 1_700_000_000
         let engine = Engine(
             configuration: configuration,
@@ -147,8 +156,8 @@ final class EngineWorld {
 
 extension EngineWorld {
     /// Engines that are members of one room.
-    static func room(_ count: Int) throws -> EngineWorld {
-        let world = EngineWorld(nodes: count)
+    static func room(_ count: Int, person: Identity? = nil) throws -> EngineWorld {
+        let world = EngineWorld(nodes: count, person: person)
         world.command(0, .createRoom(1, name: "den"))
         #expect(world.run { world.joined(0, 1) })
         for index in 1..<count {

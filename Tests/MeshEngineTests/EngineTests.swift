@@ -40,7 +40,9 @@ struct EngineTests {
         #expect(world.count(1) { if case .roomRecord = $0 { true } else { false } } >= 1)
         #expect(
             world.run {
-                world.nodes[1].engine.room?.members.map(\.name).sorted() == ["node 0", "node 1"]
+                world.nodes[1].engine.room?.members.map(\.profile.name).sorted() == [
+                    "node 0", "node 1",
+                ]
             }
         )
     }

@@ -91,7 +91,7 @@ import Testing
         #expect(bench.current?.participant(of: Bench.c) == nil)
         #expect(bench.current?.participant(of: next) == nil)
         #expect(bench.room.member(Bench.c) == nil)
-        #expect(bench.room.member(next)?.name == "")
+        #expect(bench.room.member(next)?.profile.name == "")
     }
 
     @Test("a session ends with its last participant") func lastOne() {

@@ -277,7 +277,7 @@ struct Follower: Equatable {
     init(_ room: RoomState) {
         for member in room.members {
             members[member.process] = member.isPresent
-            names[member.process] = member.name
+            names[member.process] = member.profile.name
         }
         for session in room.sessions { sessions[session.id] = Session(session) }
     }
@@ -294,7 +294,7 @@ struct Follower: Equatable {
             case .memberLeft(let process):
                 members[process] = nil
                 names[process] = nil
-            case .profileChanged(let process, let name): names[process] = name
+            case .profileChanged(let process, let profile): names[process] = profile.name
             case .sessionStarted(let session):
                 #expect(sessions[session.id] == nil)
                 #expect(session.participants.isEmpty)

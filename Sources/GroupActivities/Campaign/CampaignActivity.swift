@@ -1,3 +1,5 @@
+import Huddle
+
 /// An in-app message that starts an activity: a video to be watched together
 /// (`40-groupactivities.md` §9.7).
 ///
@@ -30,7 +32,7 @@ public struct CampaignActivity: GroupActivity, Hashable, Sendable {
             throw .missing(Key.url.rawValue)
         }
         url = try rules.url(address)
-        let cleaned = CampaignText.clean(
+        let cleaned = SafeText.clean(
             extras[Key.title.rawValue] ?? "",
             toBytes: Self.titleLimit
         )
@@ -64,28 +66,5 @@ public struct CampaignActivity: GroupActivity, Hashable, Sendable {
         var values = encoder.container(keyedBy: Key.self)
         try values.encode(url.absoluteString, forKey: .url)
         try values.encode(title, forKey: .title)
-    }
-}
-
-/// Text of others that people are shown.
-enum CampaignText {
-    /// The text without control characters and marks of direction, at most `count` bytes, no blanks at its ends.
-    static func clean(_ text: String, toBytes count: Int) -> String {
-        var kept = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars where !isHidden(scalar) { kept.append(scalar) }
-        let words = String(kept).trimmingCharacters(in: .whitespaces)
-        return words.cut(toBytes: count).trimmingCharacters(in: .whitespaces)
-    }
-
-    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        // The marks, embeddings, overrides and isolates of Unicode's UAX #9.
-        case 0x061c, 0x200e, 0x200f, 0x202a...0x202e, 0x2066...0x2069: return true
-        default: break
-        }
-        switch scalar.properties.generalCategory {
-        case .control, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned: return true
-        default: return false
-        }
     }
 }

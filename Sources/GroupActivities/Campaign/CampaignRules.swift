@@ -1,3 +1,4 @@
+import Huddle
 import MeshWire
 import Synchronization
 
@@ -34,7 +35,7 @@ public struct CampaignRules: Hashable, Sendable {
     /// Throws ``CampaignError/rejected(url:reason:)``.
     public func url(_ text: String) throws(CampaignError) -> URL {
         func reject(_ reason: String) -> CampaignError {
-            .rejected(url: CampaignText.clean(text, toBytes: 256), reason: reason)
+            .rejected(url: SafeText.clean(text, toBytes: 256), reason: reason)
         }
         guard text.utf8.count <= Self.addressLimit else {
             throw reject("it has more than \(Self.addressLimit) bytes")

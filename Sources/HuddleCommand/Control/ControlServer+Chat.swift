@@ -154,7 +154,7 @@ extension ControlServer {
                 case .away(let participant): ("away", participant)
                 case .returned(let participant): ("returned", participant)
                 case .left(let participant): ("left", participant)
-                case .lead: ("lead", nil)
+                case .lead, .profile: ("lead", nil)
                 }
             guard let participant, participant.node != node.id else { continue }
             let name = shown(participant.name, participant.node)

@@ -34,19 +34,19 @@ struct RoomMerge {
         self.ours = ours
         self.theirs = theirs
         self.members = members.sorted()
-        mergeNames()
+        mergeProfiles()
         mergeSessions()
         mergeConflicts()
     }
 
     private func isTheirs(_ process: ProcessID) -> Bool { members.contains(process) }
 
-    private mutating func mergeNames() {
+    private mutating func mergeProfiles() {
         for member in theirs.members where isTheirs(member.process) {
             guard let mine = ours.member(member.process),
-                !mine.name.utf8.elementsEqual(member.name.utf8)
+                !mine.profile.isSame(as: member.profile)
             else { continue }
-            patch.names.append(.init(process: member.process, name: member.name))
+            patch.profiles.append(.init(process: member.process, profile: member.profile))
         }
     }
 

@@ -4,7 +4,7 @@ import MeshWire
 ///
 /// ```
 /// version u8 (1)
-/// names:     process 48 · text …
+/// profiles:  process 48 · profile …
 /// ended:     session 16 …
 /// started:   session as in a snapshot …
 /// sessions:  session 16
@@ -17,9 +17,9 @@ import MeshWire
 /// unlisted u32
 /// ```
 struct RoomPatch: Hashable, Sendable {
-    struct Name: Hashable, Sendable {
+    struct Profile: Hashable, Sendable {
         var process: ProcessID
-        var name: String
+        var profile: MemberProfile
     }
 
     struct Leaving: Hashable, Sendable {
@@ -62,7 +62,7 @@ struct RoomPatch: Hashable, Sendable {
         var key: String
     }
 
-    var names: [Name] = []
+    var profiles: [Profile] = []
     var ended: [SessionID] = []
     var started: [RoomSession] = []
     var sessions: [Session] = []
@@ -71,7 +71,8 @@ struct RoomPatch: Hashable, Sendable {
     var unlisted: UInt32 = 0
 
     var isEmpty: Bool {
-        names.isEmpty && ended.isEmpty && started.isEmpty && sessions.isEmpty && conflicts.isEmpty
+        profiles.isEmpty && ended.isEmpty && started.isEmpty && sessions.isEmpty
+            && conflicts.isEmpty
             && settled.isEmpty && unlisted == 0
     }
 }
@@ -81,10 +82,10 @@ extension RoomPatch {
         guard !isEmpty else { return [] }
         var writer = ByteWriter(capacity: 256)
         writer.write(UInt8(1))
-        writer.writeCount(names.count)
-        for name in names {
-            writer.write(name.process)
-            writer.writeString(name.name)
+        writer.writeCount(profiles.count)
+        for shown in profiles {
+            writer.write(shown.process)
+            shown.profile.write(to: &writer)
         }
         writer.writeCount(ended.count)
         for session in ended { writer.write(session) }
@@ -111,10 +112,10 @@ extension RoomPatch {
         let version: UInt8 = try reader.read()
         guard version == 1 else { throw .unknownType(version, at: 0) }
         for _ in 0..<(try reader.readCount(limit: SessionLimits.members)) {
-            names.append(
-                Name(
+            profiles.append(
+                Profile(
                     process: try reader.readProcess(),
-                    name: try reader.readString(limit: SessionLimits.nameBytes)
+                    profile: try reader.readKnownProfile()
                 )
             )
         }

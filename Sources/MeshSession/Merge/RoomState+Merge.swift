@@ -31,8 +31,8 @@ extension RoomState {
         }
         // Bytes that are no patch change nothing, alike everywhere.
         guard let patch = try? RoomPatch(decoding: bytes) else { return }
-        for name in patch.names {
-            if let index = memberIndex(name.process) { setName(name.name, ofMemberAt: index) }
+        for shown in patch.profiles {
+            if let index = memberIndex(shown.process) { set(shown.profile, ofMemberAt: index) }
         }
         for id in patch.ended {
             guard let index = sessionIndex(id) else { continue }
