@@ -146,6 +146,14 @@ public enum GroupActivityPolicy {
     /// Without one it is printed to stderr, and those who are in the room already are invited by a notice.
     public static var presentInvitation: (@MainActor (GroupActivityInvitation) -> Void)?
 
+    /// Asked before this program hears that others replace what it takes part in, such as by a question to a
+    /// person.
+    ///
+    /// The room has done it already and the others go on; for this program the old activity stays until
+    /// this returns, for 10 s at the most. Messages of a session that gives way are not delivered any more.
+    /// Without one, and for what this program itself does, nothing is held back.
+    public static var willReplace: (@MainActor (GroupActivityReplacement) async -> Void)?
+
     /// Called when a session asks to be brought to the front; gets the session's identifier.
     public static var foreground: (@MainActor (UUID) -> Void)?
 }

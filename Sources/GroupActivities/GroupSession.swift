@@ -48,6 +48,10 @@ public final class GroupSession<ActivityType: GroupActivity>: ObservableObject, 
 
     let core: SessionCore
     private let changes = OwnChanges()
+    /// What others do already and this program does not yet.
+    @MainActor private var held: SessionActivity?
+    /// Whether the program is being asked.
+    @MainActor private var isHolding = false
     private let directory: any SessionOffering
 
     @MainActor
@@ -110,7 +114,10 @@ public final class GroupSession<ActivityType: GroupActivity>: ObservableObject, 
         let isJoined = participants.contains(localParticipant)
         if participants != activeParticipants { activeParticipants = participants }
         core.publish(participants, isJoined: isJoined)
-        if isJoined, case .waiting = state { state = .joined }
+        if isJoined, case .waiting = state {
+            directory.desk.joined(id)
+            state = .joined
+        }
     }
 
     /// Somebody shows something else: the set stays, with the newer value in it.
@@ -119,6 +126,46 @@ public final class GroupSession<ActivityType: GroupActivity>: ObservableObject, 
         guard core.reason == nil, activeParticipants.contains(participant) else { return }
         activeParticipants = activeParticipants.subtracting([participant]).union([participant])
         core.publish(activeParticipants, isJoined: activeParticipants.contains(localParticipant))
+    }
+
+    /// Others do something else: this program does so too once it is ready.
+    @MainActor
+    private func hold(_ new: SessionActivity) {
+        let isOwn = (try? ActivityPayload.encode(activity)) == new.payload
+        guard GroupActivityPolicy.willReplace != nil, !isOwn else {
+            held = nil
+            return replace(new.payload)
+        }
+        let isAsking = isHolding
+        held = new
+        // Of several the last one is meant, and the person is asked once.
+        guard !isAsking else { return }
+        isHolding = true
+        let replacement = GroupActivityReplacement(
+            session: id,
+            identifier: new.identifier,
+            metadata: ReplacementDesk.metadata(of: new),
+            isOtherSession: false
+        )
+        Task { @MainActor in
+            await ReplacementDesk.ask(replacement)
+            isHolding = false
+            guard core.reason == nil, let held else { return }
+            self.held = nil
+            replace(held.payload)
+        }
+    }
+
+    /// Another session has taken this one's place: it is over here once the program is ready.
+    @MainActor
+    private func giveWay(_ reason: GroupSessionError) {
+        guard GroupActivityPolicy.willReplace != nil, core.isJoined else {
+            return invalidate(reason)
+        }
+        Task { @MainActor in
+            await directory.desk.hold(id, of: core.session.node)
+            invalidate(reason)
+        }
     }
 
     @MainActor
@@ -132,6 +179,7 @@ public final class GroupSession<ActivityType: GroupActivity>: ObservableObject, 
     private func invalidate(_ reason: GroupSessionError) {
         guard core.reason == nil else { return }
         directory.forget(id)
+        directory.desk.over(id)
         if !activeParticipants.isEmpty { activeParticipants = [] }
         state = .invalidated(reason: reason)
         core.invalidate(reason)
@@ -146,7 +194,8 @@ extension GroupSession: SessionListener {
             publish(activeParticipants.union([who]))
         case .change(.profile(let who)): renew(who)
         case .change(.left(let who)): publish(activeParticipants.subtracting([who]))
-        case .event(.activityChanged(let activity)): replace(activity.payload)
+        case .event(.activityChanged(let activity)): hold(activity)
+        case .event(.invalidated(.replaced(let by))): giveWay(.replaced(by: by))
         case .event(.invalidated(let reason)): invalidate(reason)
         case .failure(let error):
             // What was refused while taking part changes nothing; a join that fails is the end of it.

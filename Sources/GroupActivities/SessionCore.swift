@@ -64,6 +64,7 @@ final class SessionCore: Sendable {
             }
             for await event in await session.events {
                 listener.hear(.event(event))
+                if case .invalidated = event { return participants.cancel() }
                 if reason != nil { break }
             }
             participants.cancel()

@@ -5,6 +5,8 @@ import Synchronization
 protocol SessionOffering: AnyObject, Sendable {
     func offer(_ update: SessionUpdate, of node: Node) async
     func forget(_ id: UUID)
+    /// Holds replacements back, for all kinds of activities of the conversation.
+    var desk: ReplacementDesk { get }
 }
 
 /// Reads the sessions of a conversation's node, whichever that is.
@@ -41,11 +43,17 @@ final class SessionDirectory<ActivityType: GroupActivity>: SessionOffering {
     }
 
     private let state = Mutex(State())
+    let desk: ReplacementDesk
+
+    private init(desk: ReplacementDesk) {
+        self.desk = desk
+    }
 
     /// The directory of the current conversation.
     static var current: SessionDirectory {
         let conversation = Conversation.current
-        let directory = conversation.companion { SessionDirectory() }
+        let desk = conversation.companion { ReplacementDesk() }
+        let directory = conversation.companion { SessionDirectory(desk: desk) }
         directory.read(conversation)
         return directory
     }
@@ -64,8 +72,10 @@ final class SessionDirectory<ActivityType: GroupActivity>: SessionOffering {
         if update.isAgain { await renew(id) }
         guard update.slot == Node.activitySlot,
             ActivityType._identifiable(by: update.activity.identifier),
-            state.withLock({ $0.running[id] == nil && !$0.left.contains(id) }),
-            let local = await node.localParticipantToBe(of: update.session.id),
+            state.withLock({ $0.running[id] == nil && !$0.left.contains(id) })
+        else { return }
+        await desk.makeWay(for: update, of: node)
+        guard let local = await node.localParticipantToBe(of: update.session.id),
             let activity = try? ActivityPayload.decode(ActivityType.self, update.activity.payload)
         else { return }
         let box = UncheckedBox(activity)

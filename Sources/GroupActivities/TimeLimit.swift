@@ -8,6 +8,8 @@ package enum TimeLimit {
 
     /// How long ``GroupActivityPolicy/activation`` may take (`40-groupactivities.md` §3.1).
     static let activation = Duration.seconds(60)
+    /// How long ``GroupActivityPolicy/willReplace`` may hold a replacement back (`40-groupactivities.md` §9.6).
+    static let replacement = Duration.seconds(10)
     /// How long an activity's metadata may take (`40-groupactivities.md` §8).
     static let metadata = Duration.seconds(5)
     /// How long an invitation stands that nobody accepts (`40-groupactivities.md` §8).

@@ -2,6 +2,7 @@ public import FoundationEssentials
 import MeshCrypto
 import MeshEngine
 import MeshNet
+import MeshSession
 public import MeshWire
 
 // What the module of Apple's names needs beside the public interface.
@@ -11,6 +12,13 @@ extension Node {
         of session: SessionID
     ) -> (present: Set<Participant>, changes: MailboxSequence<ParticipantChange>) {
         (Set(participants(of: session)), participantChanges(of: session))
+    }
+
+    /// What runs in the slot of which the room has one, and whether this process started it.
+    package func slotActivity() -> (activity: SessionActivity, isLocallyInitiated: Bool)? {
+        engine.room?.session(inSlot: Self.activitySlot).map { session in
+            (SessionActivity(session.activity), session.initiator == engine.process)
+        }
     }
 
     /// This node's participant of a session, as it is or will be called once it has joined; `nil` if there
