@@ -145,6 +145,17 @@ public final class GroupSessionMessenger: Sendable {
         hub.failures()
     }
 
+    /// What came and nobody got, in this session and mode, since the first messenger of it was made.
+    public struct Statistics: Hashable, Sendable {
+        /// Messages of types that nobody asked for, beyond those that are kept: the newest 256 of a type.
+        public let unclaimed: UInt64
+        /// Messages that a reader of the unreliable mode was too slow for, each reader counted.
+        public let overrun: UInt64
+    }
+
+    /// What nobody got so far.
+    public var statistics: Statistics { hub.statistics }
+
     // MARK: Receiving
 
     /// The messages of a type, each with who sent it.

@@ -30,6 +30,8 @@ final class MessageHub: Sendable {
     private struct State {
         var subscribers: [Topic: [Subscriber]] = [:]
         var early = EarlyMessages()
+        /// What subscribers that are gone had lost.
+        var overrun: UInt64 = 0
         var isFinished = false
         var receiving: Task<Void, Never>?
         /// What waits to be handed to the lane, oldest first.
@@ -40,6 +42,11 @@ final class MessageHub: Sendable {
         /// Whether a message is being handed to the lane.
         var isSending = false
         var failureListeners: [Mailbox<MessengerError>] = []
+
+        /// What subscribers lost, those that are gone too.
+        var totalOverrun: UInt64 {
+            subscribers.values.joined().reduce(overrun) { $0 + UInt64($1.mailbox.dropped) }
+        }
     }
 
     private let core: SessionCore
@@ -88,6 +95,7 @@ final class MessageHub: Sendable {
             // The lane is the next participation's, if there is one.
             state.receiving?.cancel()
             state.receiving = nil
+            state.overrun = state.totalOverrun
             defer { (state.subscribers, state.failureListeners) = ([:], []) }
             let unsent = state.outgoing.removeAll { _ in true }
             return (state.subscribers.values.flatMap(\.self), state.failureListeners, unsent)
@@ -223,6 +231,16 @@ final class MessageHub: Sendable {
 
     // MARK: In
 
+    /// What nobody got, so far.
+    var statistics: GroupSessionMessenger.Statistics {
+        state.withLock { state in
+            GroupSessionMessenger.Statistics(
+                unclaimed: state.early.unclaimed,
+                overrun: state.totalOverrun
+            )
+        }
+    }
+
     /// A new subscriber; the first of its topic also gets what came before it.
     func subscribe(_ topic: Topic) -> MailboxSequence<Inbound> {
         let space = Signal()
@@ -265,7 +283,11 @@ final class MessageHub: Sendable {
         }
         let inbound = Inbound(payload: payload, source: source)
         let subscribers = state.withLock { state -> [Subscriber] in
-            let live = (state.subscribers[topic] ?? []).filter { !$0.mailbox.isAbandoned }
+            let all = state.subscribers[topic] ?? []
+            let live = all.filter { !$0.mailbox.isAbandoned }
+            for gone in all where gone.mailbox.isAbandoned {
+                state.overrun += UInt64(gone.mailbox.dropped)
+            }
             state.subscribers[topic] = live.isEmpty ? nil : live
             if live.isEmpty { state.early.keep(inbound, topic) }
             return live
