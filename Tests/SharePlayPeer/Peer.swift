@@ -190,6 +190,7 @@ final class Peer {
             case "unlisten":
                 for task in tasks { task.cancel() }
                 tasks = []
+            case "profile", "who": try await Profiles.obey(words, session)
             case "title": session?.activity.title = words[1]
             case "note":
                 let to = recipients(words.dropFirst(3))
