@@ -1,5 +1,5 @@
 import MeshSession
-public import MeshWire
+import MeshWire
 
 /// What a node shows of itself to the others of its room (`40-groupactivities.md` §9.6).
 public struct Profile: Hashable, Sendable {
