@@ -232,7 +232,7 @@ extension ConsensusCore {
         }
     }
 
-    /// The line that I follow has this view. What I attempted below it is past, and would cut it off.
+    /// The line that I follow has this view: what I attempted below it is past, and would cut it off.
     private mutating func learn(_ next: View) {
         view = next
         if let attempt, attempt.epoch < next.epoch { self.attempt = nil }

@@ -41,7 +41,9 @@ import Testing
         #expect(report.figures.writes > 0)
     }
 
-    @Test("a learner's log and its own attempt below it: the view does not fall (two minutes of five)")
+    @Test(
+        "a learner's log and its own attempt below it: the view does not fall (two minutes of five)"
+    )
     func learning() {
         let report = SimulatedLayer.consensus.run(RunOptions(seed: 1574))
         #expect(report.violation == nil, "\(report.violation?.description ?? "")")
