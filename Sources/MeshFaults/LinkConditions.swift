@@ -1,7 +1,7 @@
 /// What a directed link does to datagrams: the one fault vocabulary of the package.
 ///
 /// Command-line options, scenario words, profiles and the simulator all use these names
-/// (`60-lab.md` §2.2). The value alone does nothing; ``LinkFaults`` applies it. The default is a
+/// (`60-lab.md` §2.2). The value alone does nothing; `LinkFaults` applies it. The default is a
 /// perfect link.
 public struct LinkConditions: Hashable, Sendable {
     /// Whether the link carries nothing at all; key `down`.
