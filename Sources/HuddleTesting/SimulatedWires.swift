@@ -27,10 +27,10 @@ final class SimulatedWires: Sendable {
     }
 
     /// A new node's end of the wires.
-    func makeLink(_ core: SimulationCore) -> SimulatedLink {
+    func makeLink(_ core: SimulationCore, _ loop: SimulatedLoop) -> SimulatedLink {
         state.withLock { state in
             let index = state.links.count
-            let link = SimulatedLink(index: index, wires: self, core: core)
+            let link = SimulatedLink(index: index, wires: self, core: core, loop: loop)
             state.links.append(link)
             return link
         }
@@ -128,12 +128,14 @@ final class SimulatedLink: SimulatedPort {
     let address: SocketAddress
     private let wires: SimulatedWires
     private let core: SimulationCore
+    private let loop: SimulatedLoop
     private let receiver = Mutex(Receiver())
 
-    init(index: Int, wires: SimulatedWires, core: SimulationCore) {
+    init(index: Int, wires: SimulatedWires, core: SimulationCore, loop: SimulatedLoop) {
         self.index = index
         self.wires = wires
         self.core = core
+        self.loop = loop
         address = SimulatedWires.address(of: index)
     }
 
@@ -149,6 +151,8 @@ final class SimulatedLink: SimulatedPort {
     /// Hands a datagram to the node, in the simulation's turn.
     func deliver(_ bytes: [UInt8], from sender: SocketAddress) {
         let node = receiver.withLock { $0.node }
+        // It answers in this turn, not with its next timer.
+        core.touch(loop)
         node?.assumeIsolated { node in node.receive(bytes.raw, from: sender) }
     }
 }

@@ -107,10 +107,11 @@ public final class Simulation: Sendable {
     public var participants: [SimulatedParticipant] { state.withLock { $0.participants } }
 
     private func enter(_ name: String) async throws -> SimulatedParticipant {
-        let link = core.network.makeLink(core)
+        let loop = SimulatedLoop(core: core)
+        let link = core.network.makeLink(core, loop)
         var draws = SeededGenerator(seed: seed).stream("node", UInt64(link.index))
         let place = SimulatedPlace(
-            loop: EventLoop(backend: SimulatedLoop(core: core)),
+            loop: EventLoop(backend: loop),
             port: link,
             secrets: SeededSecrets(seed: draws.next()),
             unixOrigin: Self.unixOrigin
