@@ -75,6 +75,7 @@ extension HuddleError {
         case .versionMismatch: (.refused, "the value was changed meanwhile")
         case .wrongKind: (.refused, "the key holds a value of another kind")
         case .outOfRange: (.refused, "the number is out of range")
+        case .moveDecided: (.refused, "the move was answered already")
         case .noSuchAttachment: (.refused, "there is no such attachment")
         case .noSuchConflict: (.noConflict, "there is no such conflict, or it is settled already")
         }

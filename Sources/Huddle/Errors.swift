@@ -224,6 +224,8 @@ public enum DeliveryFailure: Hashable, Sendable {
     case tooManyChannels(limit: Int)
     /// The message's time ran out.
     case expired
+    /// It arrived, and the program's readers let go of it unread.
+    case unread
 }
 
 extension DeliveryFailure: CustomStringConvertible {
@@ -238,6 +240,7 @@ extension DeliveryFailure: CustomStringConvertible {
             "the two nodes have \(limit) channels open, the most they can: use fewer channel names, "
                 + "or end sessions"
         case .expired: "its time ran out"
+        case .unread: "its program let go of the message unread"
         }
     }
 }

@@ -150,7 +150,8 @@ extension Node {
         // Noted before it is sent, so that who joins between the two is shown it.
         guard board.show(value, name) else { throw .tooManyValues(limit: Latest.names) }
         do throws(MessengerError) {
-            _ = try await accept(latestMessage(value, name, in: session), isConfirmed: false)
+            let message = latestMessage(value, name, in: session)
+            try await accept(message, as: takeRequest(), isConfirmed: false)
         } catch {
             board.takeBack(value, name, to: former)
             throw error

@@ -29,17 +29,24 @@ package final class Mailbox<Element: Sendable>: Sendable {
     ///     ``send(contentsOf:)`` had refused elements. It must not wait: hop to the loop from it.
     ///   - onAbandoned: Called once, on any thread, when the consumer let go of the sequence and all
     ///     its iterators.
+    ///   - isMarked: Which elements of `.bounded` somebody wants to hear of one by one.
+    ///   - onSettled: Called once for each of these, on any thread: `true` when the consumer has come back
+    ///     for the next, `false` when it was let go of unread.
     package init(
         _ policy: Policy,
         cost: (@Sendable (Element) -> Int)? = nil,
         onSpace: (@Sendable () -> Void)? = nil,
-        onAbandoned: (@Sendable () -> Void)? = nil
+        onAbandoned: (@Sendable () -> Void)? = nil,
+        isMarked: (@Sendable (Element) -> Bool)? = nil,
+        onSettled: (@Sendable (Element, Bool) -> Void)? = nil
     ) {
         storage = MailboxStorage(
             policy: policy,
             cost: cost,
             onSpace: onSpace,
-            onAbandoned: onAbandoned
+            onAbandoned: onAbandoned,
+            isMarked: isMarked,
+            onSettled: onSettled
         )
     }
 
@@ -140,13 +147,14 @@ private final class MailboxToken<Element: Sendable>: Sendable {
 private final class MailboxBatch<Element: Sendable> {
     private let token: MailboxToken<Element>
     private var elements: ArraySlice<Element> = []
+    private var hasTaken = false
 
     init(_ token: MailboxToken<Element>) {
         self.token = token
     }
 
     deinit {
-        token.storage.putBack(elements)
+        if hasTaken { token.storage.putBack(elements) }
     }
 
     func next(isolation: isolated (any Actor)?) async -> Element? {
@@ -154,7 +162,9 @@ private final class MailboxBatch<Element: Sendable> {
             if let element = elements.popFirst() { return element }
             let storage = token.storage
             switch storage.take() {
-            case .elements(let taken): elements = taken[...]
+            case .elements(let taken):
+                elements = taken[...]
+                hasTaken = true
             case .finished: return nil
             case .nothing:
                 guard !Task.isCancelled else { return nil }

@@ -16,6 +16,8 @@ final class MailboxStorage<Element: Sendable>: Sendable {
         var dropped = 0
         var isFinished = false
         var isAbandoned = false
+        /// The last of the batch taken last, if it is a marked one.
+        var takenMark: Element?
         /// Whether elements were refused since there was room.
         var owesSpace = false
         /// Whether the producer is to be told when all was consumed.
@@ -34,12 +36,16 @@ final class MailboxStorage<Element: Sendable>: Sendable {
     private let cost: (@Sendable (Element) -> Int)?
     private let onSpace: (@Sendable () -> Void)?
     private let onAbandoned: (@Sendable () -> Void)?
+    private let isMarked: (@Sendable (Element) -> Bool)?
+    private let onSettled: (@Sendable (Element, Bool) -> Void)?
 
     init(
         policy: Mailbox<Element>.Policy,
         cost: (@Sendable (Element) -> Int)?,
         onSpace: (@Sendable () -> Void)?,
-        onAbandoned: (@Sendable () -> Void)?
+        onAbandoned: (@Sendable () -> Void)?,
+        isMarked: (@Sendable (Element) -> Bool)?,
+        onSettled: (@Sendable (Element, Bool) -> Void)?
     ) {
         switch policy {
         case .newest(let bound), .bounded(let bound):
@@ -49,6 +55,8 @@ final class MailboxStorage<Element: Sendable>: Sendable {
         self.cost = cost
         self.onSpace = onSpace
         self.onAbandoned = onAbandoned
+        self.isMarked = isMarked
+        self.onSettled = onSettled
     }
 
     // MARK: The producer
@@ -128,18 +136,22 @@ final class MailboxStorage<Element: Sendable>: Sendable {
     /// Takes a batch of what waits; the batch taken before counts as consumed.
     ///
     /// That is everything with `.newest`. With `.bounded` about half the bound, so that the producer
-    /// can fill one half while the consumer works on the other.
+    /// can fill one half while the consumer works on the other. A marked element ends its batch, so that
+    /// the next call tells that it was consumed.
     func take() -> Taken {
-        let (taken, mustTell) = state.withLock { state -> (Taken, Bool) in
+        let (taken, mustTell, mark) = state.withLock { state -> (Taken, Bool, Element?) in
+            let mark = state.takenMark
+            state.takenMark = nil
             let batch = takeBatch(&state)
             var mustTell = takeSpaceNotice(&state)
             if batch.isEmpty, state.owesDrained {
                 state.owesDrained = false
                 mustTell = true
             }
-            guard batch.isEmpty else { return (.elements(batch), mustTell) }
-            return (state.isFinished ? .finished : .nothing, mustTell)
+            guard batch.isEmpty else { return (.elements(batch), mustTell, mark) }
+            return (state.isFinished ? .finished : .nothing, mustTell, mark)
         }
+        if let mark { onSettled?(mark, true) }
         if mustTell { onSpace?() }
         return taken
     }
@@ -148,12 +160,18 @@ final class MailboxStorage<Element: Sendable>: Sendable {
         state.takenCost = 0
         guard case .bounded(let bound) = policy else {
             defer { state.queue = [] }
+            state.takenCost = state.queue.count
             return state.queue
         }
         var count = 0
         while count < state.queue.count, state.takenCost < max(1, bound / 2) {
-            state.takenCost += price(state.queue[count])
+            let element = state.queue[count]
+            state.takenCost += price(element)
             count += 1
+            if isMarked?(element) == true {
+                state.takenMark = element
+                break
+            }
         }
         state.queuedCost -= state.takenCost
         guard count < state.queue.count else {
@@ -176,14 +194,24 @@ final class MailboxStorage<Element: Sendable>: Sendable {
         max(0, cost?(element) ?? 1)
     }
 
-    /// Returns what an iterator took and did not give out, to the front.
+    /// Returns what an iterator took and did not give out, to the front; what it gave out is consumed.
     func putBack(_ elements: ArraySlice<Element>) {
-        guard !elements.isEmpty else { return }
+        guard !elements.isEmpty else {
+            let mark = state.withLock { state in
+                defer { state.takenMark = nil }
+                return state.takenMark
+            }
+            if let mark { onSettled?(mark, true) }
+            return
+        }
         var dropped: ArraySlice<Element> = []
         let (woken, mustTell) = state.withLock { state in
             state.queue.insert(contentsOf: elements, at: 0)
+            state.takenMark = nil
             switch policy {
-            case .newest(let bound): dropped = dropExcess(over: bound, from: &state)
+            case .newest(let bound):
+                dropped = dropExcess(over: bound, from: &state)
+                state.takenCost = 0
             case .bounded:
                 state.queuedCost += elements.reduce(0) { $0 + price($1) }
                 state.takenCost = 0
@@ -233,7 +261,9 @@ final class MailboxStorage<Element: Sendable>: Sendable {
             }
             return (!state.isAbandoned, state.queue)
         }
-        _ = dropped
+        if let isMarked, let onSettled {
+            for element in dropped where isMarked(element) { onSettled(element, false) }
+        }
         if isFirst { onAbandoned?() }
     }
 }

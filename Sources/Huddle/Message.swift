@@ -21,6 +21,8 @@ public struct Message: Hashable, Sendable {
     public let key: UInt64
     /// The application's bytes.
     public let payload: [UInt8]
+    /// What its sender wants a receipt by, once it was read.
+    let receipt: UInt64?
 }
 
 /// Who gets a message.
@@ -59,6 +61,12 @@ public enum Confirmation: Hashable, Sendable {
     case accepted
     /// The acknowledgment of every recipient's node.
     case delivered
+    /// That every recipient's program has read it: its loop took the message, and came back for the next.
+    ///
+    /// Where several readers share a channel all of them have. A recipient that does not read yet is waited
+    /// for, so a deadline is in place; one whose readers let go of the message unread, or that
+    /// leaves, is named in the error.
+    case processed
 }
 
 /// A change of a session's values.

@@ -44,6 +44,7 @@ extension Node {
             invites[slot] = nil
             tell(.inviteBurned(slot: Int(slot), reason: Self.words(reason)))
         case .message(let message):
+            guard !hearMove(message), !hearReceipt(message) else { break }
             if mayBeRead(message) { deliver(message) }
         case .peer(let node, let change):
             switch change {
@@ -107,9 +108,11 @@ extension Node {
             showLatest(to: who, in: session)
             hubs[session]?.deliver(ParticipantChange.joined(participant(who)))
         case .participantAway(let session, let who):
+            followArbiter(in: session)
             hubs[session]?.deliver(.away(participant(who)))
         case .participantBack(let session, let who), .participantReturned(let session, let who):
             came(who, into: session)
+            followArbiter(in: session)
             takesPart(who)
             showLatest(to: who, in: session)
             hubs[session]?.deliver(.returned(participant(who)))
@@ -117,8 +120,15 @@ extension Node {
             went(who, from: session, reason)
             hubs[session]?.latest.gone(participant(who))
             stateGone(who.id, from: session)
+            hubs[session]?.receipts.gone(who.id)
             hubs[session]?.deliver(.left(participant(who)))
+        case .logAppended(let session, let record): appended(record, in: session)
+        case .logRolledBack(let session, let records): rolledBack(records, in: session)
+        case .moveRefused(let session, let move, let note):
+            let reason = SafeText.clean(note, toBytes: Arbiter.reasonLimit)
+            answered(move, .failure(.refused(reason)), in: session)
         case .leadChanged(let session, _, _, _):
+            followArbiter(in: session)
             hubs[session]?.deliver(.lead(lead(of: session)))
         case .valueChanged(let session, let key, let value, _):
             hubs[session]?.deliver(ValueChange(key: key, value: value.flatMap(Value.init)))
@@ -130,16 +140,17 @@ extension Node {
         case .activityChanged(let session, let activity): heldActivity(session, activity)
         case .optionsChanged(let session, let options): heldOptions(session, options)
         case .stateRequested(let session, let request): stateRequested(request, in: session)
-        case .leadModeChanged, .upgradeNeeded: break
+        case .leadModeChanged(let session, _): followArbiter(in: session)
+        case .upgradeNeeded: break
         }
     }
 
     /// Hands a message to its readers, whose senders wait if one of them is full.
     func deliver(_ message: InboundMessage) {
-        guard !isNotice(message), !hearLatest(message),
-            hub(message.session).deliver(Message(message))
-        else { return }
-        holdBack(message.session, message.channel)
+        guard !isNotice(message), !hearLatest(message) else { return }
+        let mustWait = hub(message.session).deliver(Message(message))
+        tellDropped(in: message.session)
+        if mustWait { holdBack(message.session, message.channel) }
     }
 
     func messages(
@@ -147,9 +158,14 @@ extension Node {
         on channel: String,
         _ mode: DeliveryMode
     ) -> MailboxSequence<Message> {
-        let messages = hub(session).read(channel, mode) { [weak self] in
-            Task { await self?.makeSpace(session, channel) }
-        }
+        let messages = hub(session).read(
+            channel,
+            mode,
+            onSpace: { [weak self] in Task { await self?.makeSpace(session, channel) } },
+            onSettled: { [weak self] key, isTaken in
+                Task { await self?.settled(key, isTaken: isTaken, in: session) }
+            }
+        )
         // The senders may have waited for a first reader.
         if mode == .reliable { makeSpace(session, channel) }
         return messages
@@ -241,7 +257,8 @@ extension Message {
             channel: message.channel,
             mode: message.lane == .reliable ? .reliable : .unreliable,
             key: message.key,
-            payload: message.payload
+            payload: message.payload,
+            receipt: message.receipt
         )
     }
 }

@@ -136,8 +136,12 @@ extension Node {
     // MARK: Messages
 
     func send(_ message: OutboundMessage, confirm: Confirmation) async throws(MessengerError) {
+        if confirm == .processed, message.lane == .reliable {
+            return try await sendProcessed(message)
+        }
         let isConfirmed = confirm == .delivered && message.lane == .reliable
-        let request = try await accept(message, isConfirmed: isConfirmed)
+        let request = takeRequest()
+        try await accept(message, as: request, isConfirmed: isConfirmed)
         guard isConfirmed else { return }
         // Without a report the wait was cancelled; the message goes its way.
         try await outcome(of: request)?.check(deadline: message.expires)
@@ -148,12 +152,12 @@ extension Node {
     /// With `isConfirmed` somebody asks for its `outcome(of:)` next.
     func accept(
         _ message: OutboundMessage,
+        as request: RequestID,
         isConfirmed: Bool
-    ) async throws(MessengerError) -> RequestID {
+    ) async throws(MessengerError) {
         guard message.channel.utf8.count <= SessionChannelName.nameLimit else {
             throw .badChannel(limit: SessionChannelName.nameLimit)
         }
-        let request = takeRequest()
         guard !isStopped, localParticipant(of: message.session) != nil else {
             throw .sessionInvalidated
         }
@@ -166,20 +170,22 @@ extension Node {
             // It was over before it was accepted, well or not; who asks for the outcome finds it.
             guard isConfirmed else {
                 // Nobody promised that a fast message arrives.
-                guard message.lane == .reliable else {
-                    try report.checkSize()
-                    return request
-                }
-                try report.check(deadline: message.expires)
-                return request
+                guard message.lane == .reliable else { return try report.checkSize() }
+                return try report.check(deadline: message.expires)
             }
-            return request
-        case .accepted?: return request
+        case .accepted?: return
         default:
             outcomes[request] = nil
             if !isStopped { handle(.cancelSend(request)) }
             throw .cancelled
         }
+    }
+
+    /// The same for a message whose `outcome(of:)` is asked for next.
+    func accept(_ message: OutboundMessage) async throws(MessengerError) -> RequestID {
+        let request = takeRequest()
+        try await accept(message, as: request, isConfirmed: true)
+        return request
     }
 
     // MARK: Values

@@ -111,7 +111,7 @@ public final class Session: Identifiable, Sendable {
         var message = outbound(payload, channel, recipients)
         message.expires = deadline
         message.priority = priority.inner
-        message.acknowledgeAtOnce = confirm == .delivered
+        message.acknowledgeAtOnce = confirm != .accepted
         try await node.send(message, confirm: confirm)
     }
 
@@ -143,7 +143,7 @@ public final class Session: Identifiable, Sendable {
     ) async throws(MessengerError) -> SentMessage {
         var message = outbound(payload, channel, recipients)
         message.acknowledgeAtOnce = true
-        return SentMessage(request: try await node.accept(message, isConfirmed: true), node: node)
+        return SentMessage(request: try await node.accept(message), node: node)
     }
 
     /// The messages of a channel from now on; the first reader also gets those that came before.

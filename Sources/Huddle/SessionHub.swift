@@ -21,6 +21,11 @@ final class SessionHub {
     private var eventReaders: [Mailbox<SessionEvent>] = []
     /// Requests for the session's state.
     let state = StateDesk()
+    /// Receipts for messages, owed and awaited.
+    let receipts = ReceiptDesk()
+    /// The session's sequence, and the moves that wait for their places in it.
+    let log = LogDesk()
+    let arbiter = ArbiterDesk()
     private var valueReaders: [Mailbox<ValueChange>] = []
     private var attachmentReaders: [Mailbox<[Attachment]>] = []
     private var journalReaders: [Mailbox<JournalChange>] = []
@@ -51,11 +56,13 @@ final class SessionHub {
 
     /// A new reader of a channel; the first one also gets what came before it.
     ///
-    /// `onSpace` is called on the reader's thread when a full reader has room again, or is gone.
+    /// `onSpace` is called on the reader's thread when a full reader has room again, or is gone;
+    /// `onSettled` when it took a message that its sender wants a receipt for, or never will.
     func read(
         _ channel: String,
         _ mode: DeliveryMode,
-        onSpace: @escaping @Sendable () -> Void
+        onSpace: @escaping @Sendable () -> Void,
+        onSettled: @escaping @Sendable (ReceiptDesk.Key, Bool) -> Void
     ) -> MailboxSequence<Message> {
         let key = ChannelKey(name: channel, mode: mode)
         let mailbox: Mailbox<Message> =
@@ -65,14 +72,22 @@ final class SessionHub {
                     .bounded(Self.reliableBytes),
                     cost: { $0.payload.count + 128 },
                     onSpace: onSpace,
-                    onAbandoned: onSpace
+                    onAbandoned: onSpace,
+                    isMarked: { $0.receipt != nil },
+                    onSettled: { message, isTaken in
+                        guard let key = message.receiptKey else { return }
+                        onSettled(key, isTaken)
+                    }
                 )
             case .unreliable: Mailbox(.newest(Self.fastMessages))
             }
-        let reader = Reader(mailbox)
+        let reader = Reader(mailbox, onSettled: onSettled)
         readers[key, default: []].append(reader)
         wasRead.insert(key)
-        if let early = early.removeValue(forKey: key) { reader.deliver(early.messages) }
+        if let early = early.removeValue(forKey: key) {
+            for message in early.messages { owe(message, readers: 1) }
+            reader.deliver(early.messages)
+        }
         return mailbox.makeSequence()
     }
 
@@ -113,11 +128,11 @@ final class SessionHub {
     /// Hands a message to the channel's readers; `true` if its senders must wait from now on.
     func deliver(_ message: Message) -> Bool {
         let key = ChannelKey(name: message.channel, mode: message.mode)
-        let live = (readers[key] ?? []).filter { !$0.mailbox.isAbandoned }
-        readers[key] = live.isEmpty ? nil : live
+        let live = liveReaders(key)
         guard !live.isEmpty else {
             return keep(message, key) && paused.insert(message.channel).inserted
         }
+        owe(message, readers: live.count)
         for reader in live { reader.deliver([message]) }
         return live.contains { $0.isFull } && paused.insert(message.channel).inserted
     }
@@ -126,8 +141,7 @@ final class SessionHub {
     /// go on.
     func makeSpace(_ channel: String) -> Bool {
         let key = ChannelKey(name: channel, mode: .reliable)
-        let live = (readers[key] ?? []).filter { !$0.mailbox.isAbandoned }
-        readers[key] = live.isEmpty ? nil : live
+        let live = liveReaders(key)
         for reader in live { reader.deliver([]) }
         return !live.contains { $0.isFull } && paused.remove(channel) != nil
     }
@@ -153,6 +167,9 @@ final class SessionHub {
         // order: the answer is sorted
         for (key, kept) in early where key.mode == .reliable {
             let rest = kept.messages.filter { !senders.contains($0.from) }
+            for message in kept.messages where senders.contains(message.from) {
+                drop(message, isTaken: true)
+            }
             let byteCount = rest.reduce(0) { $0 + $1.payload.count }
             early[key] = rest.isEmpty ? nil : Early(messages: rest, byteCount: byteCount)
             guard rest.count < Self.earlyMessages / 2, byteCount < Self.earlyBytes / 2,
@@ -161,6 +178,24 @@ final class SessionHub {
             opened.append(key.name)
         }
         return opened.sorted()
+    }
+
+    /// The readers of a channel; those that are gone take nothing of what waited for them.
+    private func liveReaders(_ key: ChannelKey) -> [Reader] {
+        var live: [Reader] = []
+        for reader in readers[key] ?? [] {
+            if reader.mailbox.isAbandoned { reader.giveUp() } else { live.append(reader) }
+        }
+        readers[key] = live.isEmpty ? nil : live
+        return live
+    }
+
+    private func drop(_ message: Message, isTaken: Bool) {
+        if let key = message.receiptKey { receipts.drop(key, isTaken: isTaken) }
+    }
+
+    private func owe(_ message: Message, readers: Int) {
+        if let key = message.receiptKey { receipts.owe(key, readers: readers) }
     }
 
     func deliver(_ change: ParticipantChange) {
@@ -194,6 +229,9 @@ final class SessionHub {
     func invalidate(_ reason: GroupSessionError) {
         tell(.invalidated(reason))
         state.end()
+        receipts.end()
+        log.end()
+        arbiter.end()
         for mailbox in eventReaders { mailbox.finish() }
         for mailbox in attachmentReaders { mailbox.finish() }
         for mailbox in journalReaders { mailbox.finish() }
@@ -225,7 +263,10 @@ final class SessionHub {
     private func keep(_ message: Message, _ key: ChannelKey) -> Bool {
         let mustWait = key.mode == .reliable && !wasRead.contains(key)
         let hasPlace = early[key] != nil || early.count < Self.earlyChannels
-        guard mustWait || hasPlace else { return false }
+        guard mustWait || hasPlace else {
+            drop(message, isTaken: false)
+            return false
+        }
         var kept = early.removeValue(forKey: key) ?? Early()
         kept.messages.append(message)
         kept.byteCount += message.payload.count
@@ -233,7 +274,9 @@ final class SessionHub {
             kept.messages.count > Self.earlyMessages
                 || kept.byteCount > Self.earlyBytes && kept.messages.count > 1
         {
-            kept.byteCount -= kept.messages.removeFirst().payload.count
+            let oldest = kept.messages.removeFirst()
+            kept.byteCount -= oldest.payload.count
+            drop(oldest, isTaken: false)
         }
         early[key] = kept
         return mustWait
@@ -248,8 +291,20 @@ private final class Reader {
     /// Bounded by the windows of the senders, who are told to wait when it begins to fill.
     private var waiting: [Message] = []
 
-    init(_ mailbox: Mailbox<Message>) {
+    private let onSettled: @Sendable (ReceiptDesk.Key, Bool) -> Void
+
+    init(
+        _ mailbox: Mailbox<Message>,
+        onSettled: @escaping @Sendable (ReceiptDesk.Key, Bool) -> Void
+    ) {
         self.mailbox = mailbox
+        self.onSettled = onSettled
+    }
+
+    /// Nobody will take what waits.
+    func giveUp() {
+        for key in waiting.compactMap(\.receiptKey) { onSettled(key, false) }
+        waiting = []
     }
 
     var isFull: Bool { !waiting.isEmpty }
@@ -261,5 +316,12 @@ private final class Reader {
         waiting += messages
         guard !waiting.isEmpty else { return }
         waiting.removeFirst(mailbox.send(contentsOf: waiting))
+    }
+}
+
+extension Message {
+    /// Where a receipt for it goes, if its sender wants one.
+    fileprivate var receiptKey: ReceiptDesk.Key? {
+        receipt.map { ReceiptDesk.Key(sender: from, number: $0) }
     }
 }

@@ -116,6 +116,8 @@ package struct OutboundMessage: Sendable {
     package var acknowledgeAtOnce = false
     /// What the message marks, if it is not the application's.
     package var mark: StateMark?
+    /// The number by which the sender wants a receipt once the program there has read it.
+    package var receipt: UInt64?
 
     package init(session: SessionID, channel: String, payload: [UInt8]) {
         self.session = session

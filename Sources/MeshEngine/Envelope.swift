@@ -5,11 +5,12 @@ package import MeshWire
 ///
 /// ```
 /// 0        version and kind: high nibble 1, low nibble 0 (raw bytes)
-/// 1        flags: 1 a mark, the others zero in this version
+/// 1        flags: 1 a mark, 8 a receipt is wanted, the others zero in this version
 /// 2        source: the sender's participant number, a varint
 /// …        target: the receiver's participant number, a varint
 /// …        check u32 of source and of target: the first 4 bytes of their identifiers
 /// …        of a mark: position 24 and stream, a varint
+/// …        of one with a receipt: the number it is wanted by, a varint
 /// …        the application's bytes
 /// ```
 ///
@@ -42,41 +43,48 @@ package struct Envelope: Hashable, Sendable {
     /// Whom it is for; a message to another participation of the same node is dropped.
     package var target: Name
 
-    package init(source: Name, target: Name, mark: StateMark? = nil) {
+    package init(source: Name, target: Name, mark: StateMark? = nil, receipt: UInt64? = nil) {
         self.source = source
         self.target = target
         self.mark = mark
+        self.receipt = receipt
     }
 
     /// What the message marks, if it is a mark and not the application's.
     package var mark: StateMark?
 
+    /// The number by which the sender wants a receipt once the program has read the message.
+    package var receipt: UInt64?
+
     /// The most bytes an envelope takes.
-    package static let maximumBytes = 2 + 8 + 8 + 4 + 4 + 24 + 8
+    package static let maximumBytes = 2 + 8 + 8 + 4 + 4 + 24 + 8 + 8
 
     private static let versionAndKind: UInt8 = 0x10
     private static let markFlag: UInt8 = 1
+    private static let receiptFlag: UInt8 = 8
 
     /// Reads the envelope; the reader then stands at the application's bytes.
     package init(reading reader: inout ByteReader) throws(WireError) {
         let kind: UInt8 = try reader.read()
         guard kind == Self.versionAndKind else { throw .unknownType(kind, at: 0) }
         let flags: UInt8 = try reader.read()
-        guard flags & ~Self.markFlag == 0 else { throw .reserved(at: 1) }
+        guard flags & ~(Self.markFlag | Self.receiptFlag) == 0 else { throw .reserved(at: 1) }
         let sourceNumber = try reader.readVariable()
         let targetNumber = try reader.readVariable()
         source = Name(number: sourceNumber, check: try reader.read())
         target = Name(number: targetNumber, check: try reader.read())
-        guard flags & Self.markFlag != 0 else { return }
-        let position = try reader.readPosition()
-        mark = StateMark(position: position, stream: try reader.readVariable())
+        if flags & Self.markFlag != 0 {
+            let position = try reader.readPosition()
+            mark = StateMark(position: position, stream: try reader.readVariable())
+        }
+        if flags & Self.receiptFlag != 0 { receipt = try reader.readVariable() }
     }
 
     /// The envelope followed by `payload`.
     package func encode(_ payload: [UInt8]) -> [UInt8] {
         var writer = ByteWriter(capacity: payload.count + Self.maximumBytes)
         writer.write(Self.versionAndKind)
-        writer.write(mark == nil ? UInt8(0) : Self.markFlag)
+        writer.write((mark == nil ? 0 : Self.markFlag) | (receipt == nil ? 0 : Self.receiptFlag))
         writer.writeVariable(source.number)
         writer.writeVariable(target.number)
         writer.write(source.check)
@@ -85,6 +93,7 @@ package struct Envelope: Hashable, Sendable {
             writer.write(mark.position)
             writer.writeVariable(mark.stream)
         }
+        if let receipt { writer.writeVariable(receipt) }
         writer.write(payload)
         return writer.bytes
     }

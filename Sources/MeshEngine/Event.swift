@@ -167,6 +167,8 @@ package struct InboundMessage: Sendable {
     package var stream: ChannelNumber
     /// What the message marks, if it is not the application's.
     package var mark: StateMark?
+    /// The number by which its sender wants a receipt once the program here has read it.
+    package var receipt: UInt64?
 
     package init(
         session: SessionID,
@@ -176,7 +178,8 @@ package struct InboundMessage: Sendable {
         key: UInt64,
         payload: [UInt8],
         stream: ChannelNumber,
-        mark: StateMark?
+        mark: StateMark?,
+        receipt: UInt64? = nil
     ) {
         self.session = session
         self.from = from
@@ -186,6 +189,7 @@ package struct InboundMessage: Sendable {
         self.payload = payload
         self.stream = stream
         self.mark = mark
+        self.receipt = receipt
     }
 }
 

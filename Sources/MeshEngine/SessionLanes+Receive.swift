@@ -172,7 +172,8 @@ extension SessionLanes {
                     key: held.key,
                     payload: payload,
                     stream: held.channel,
-                    mark: envelope.mark
+                    mark: envelope.mark,
+                    receipt: envelope.receipt
                 )
             )
         )

@@ -56,7 +56,8 @@ extension SessionLanes {
             let envelope = Envelope(
                 source: Envelope.Name(sender),
                 target: Envelope.Name(participant),
-                mark: message.mark
+                mark: message.mark,
+                receipt: message.receipt
             )
             let waiting = Waiting(
                 delivery: delivery,

@@ -3,7 +3,7 @@
 //
 //   0 done | 1 joined: participant 16 · number u32 | 2 stored: version 24
 //   3 counted: value i64 · version 24 | 4 refused: code u8 · fields (see CommandRefusal)
-//   5 merged: session 16
+//   5 merged: session 16 | 6 appended: index u64 · version 24
 
 package import MeshWire
 
@@ -17,6 +17,8 @@ package enum CommandResult: Hashable, Sendable {
     case stored(version: Position)
     /// The counter has this value, written by this entry of the log.
     case counted(Int64, version: Position)
+    /// The entry has this index in the session's sequence, put there by this entry of the log.
+    case appended(index: UInt64, version: Position)
     /// Nothing was started: this session does the same and has the slot already.
     case merged(SessionID)
     /// It changed nothing.
@@ -79,6 +81,8 @@ package enum CommandRefusal: Error, Hashable, Sendable {
     case noSuchConflict
     /// There is no such attachment in the session's journal.
     case noSuchAttachment
+    /// The move was answered before, or one of the same participant after it.
+    case moveDecided
 }
 
 /// A table of the room that can be full.
@@ -125,6 +129,10 @@ extension CommandResult {
         case .merged(let session):
             writer.write(UInt8(5))
             writer.write(session)
+        case .appended(let index, let version):
+            writer.write(UInt8(6))
+            writer.write(index)
+            writer.write(version)
         }
         return writer.bytes
     }
@@ -139,6 +147,7 @@ extension CommandResult {
         case 3: self = .counted(try reader.read(), version: try reader.readPosition())
         case 4: self = .refused(try CommandRefusal(reading: &reader))
         case 5: self = .merged(try reader.read())
+        case 6: self = .appended(index: try reader.read(), version: try reader.readPosition())
         case let kind: throw .unknownType(kind, at: 0)
         }
         try reader.finish()
@@ -190,6 +199,7 @@ extension CommandRefusal {
         case .noSuchConflict: code(21)
         case .notInitiator: code(22)
         case .noSuchAttachment: code(23)
+        case .moveDecided: code(24)
         }
     }
 
@@ -225,6 +235,7 @@ extension CommandRefusal {
         case 21: self = .noSuchConflict
         case 22: self = .notInitiator
         case 23: self = .noSuchAttachment
+        case 24: self = .moveDecided
         case let code: throw .unknownType(code, at: start)
         }
     }

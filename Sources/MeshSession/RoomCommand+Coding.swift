@@ -19,6 +19,8 @@
 //   0x22 delete         text key · expectation
 //   0x23 add            text key · amount i64
 //   0x24 insert, 0x25 withdraw   text key · blob element
+//   0x28 append         draft: number u64 · answers u8 (· move) · blob payload
+//   0x2A refuseMove     move: participant · number u64 · text note
 //   0x30 addAttachment  entry (see JournalEntry), at most 2 KiB
 //   0x31 removeAttachment   attachment 16
 //   0x40 acknowledgeConflict   subject u8 · text key
@@ -98,6 +100,11 @@ extension RoomCommand {
         case .acknowledgeConflict(let subject, let key):
             writer.write(subject.rawValue)
             writer.writeString(key)
+        case .append(let draft):
+            writer.write(draft)
+        case .refuseMove(let move, let note):
+            writer.write(move)
+            writer.writeString(note)
         case .addAttachment(let entry):
             writer.write(entry)
         case .removeAttachment(let attachment):
@@ -179,6 +186,10 @@ extension RoomCommand {
                 key: try reader.readString(limit: most),
                 element: try reader.readBlob(limit: most)
             )
+        case .append:
+            command = .append(try reader.readDraft(limit: most))
+        case .refuseMove:
+            command = .refuseMove(try reader.readMove(), note: try reader.readString(limit: most))
         case .addAttachment:
             guard payload.count <= SessionLimits.entryBytes else {
                 throw .overLimit(UInt64(payload.count), at: 0)

@@ -7,8 +7,7 @@ package import MeshWire
 /// all zero for commands of the room itself.
 ///
 /// Reserved numbers, decoded as unknown until they are built: 0x02 roster.kick, 0x03
-/// roster.generation, 0x26 lock.acquire, 0x27 lock.release, 0x28 log.append, 0x29 provider.set,
-/// 0x38 timeline.
+/// roster.generation, 0x26 lock.acquire, 0x27 lock.release, 0x29 provider.set, 0x38 timeline.
 package enum RoomCommand: Hashable, Sendable {
     /// 0x01: what a member shows of itself.
     case setProfile(MemberProfile)
@@ -49,6 +48,10 @@ package enum RoomCommand: Hashable, Sendable {
     case insert(key: String, element: [UInt8])
     /// 0x25: takes an element out of a set.
     case withdraw(key: String, element: [UInt8])
+    /// 0x28: puts an entry at the end of the session's sequence.
+    case append(LogDraft)
+    /// 0x2A: the arbiter answers a move with a no; the sequence stays as it is.
+    case refuseMove(MoveID, note: String)
     /// 0x30: puts an attachment into the session's journal; its bytes travel outside of the log.
     case addAttachment(JournalEntry)
     /// 0x31: takes an attachment out, for all.
@@ -86,6 +89,8 @@ package enum CommandType: UInt16, CaseIterable, Sendable {
     case add = 0x23
     case insert = 0x24
     case withdraw = 0x25
+    case append = 0x28
+    case refuseMove = 0x2a
     case addAttachment = 0x30
     case removeAttachment = 0x31
     case acknowledgeConflict = 0x40
@@ -262,6 +267,8 @@ extension RoomCommand {
         case .add: .add
         case .insert: .insert
         case .withdraw: .withdraw
+        case .append: .append
+        case .refuseMove: .refuseMove
         case .addAttachment: .addAttachment
         case .removeAttachment: .removeAttachment
         case .acknowledgeConflict: .acknowledgeConflict
@@ -299,6 +306,10 @@ extension RoomCommand {
         case .insert(let key, let element), .withdraw(let key, let element):
             try Self.validate(key: key)
             try Self.require(element.count, atMost: SessionLimits.elementBytes)
+        case .append(let draft):
+            try Self.require(draft.payload.count, atMost: Limits.valueBytes)
+        case .refuseMove(_, let note):
+            try Self.require(note.utf8.count, atMost: SessionLimits.noteBytes)
         case .addAttachment(let entry):
             try entry.validate()
         case .acknowledgeConflict(_, let key):
@@ -358,6 +369,10 @@ package enum SessionLimits {
     package static let noteBytes = 256
     /// Bytes of an element of a set.
     package static let elementBytes = 256
+    /// Entries of a session's sequence that are kept.
+    package static let logEntries = 1024
+    /// Bytes that these cost, 256 KiB.
+    package static let logBytes = 256 << 10
     /// Nodes banned from one session.
     package static let bans = 64
     /// Participants of one session whose removal is remembered.

@@ -41,6 +41,12 @@ package enum RoomEvent: Hashable, Sendable {
     /// A value was written, or removed if `value` is `nil`; `by` is not known after a restore of a
     /// removal.
     case valueChanged(SessionID, key: String, value: StoredValue?, by: ParticipantID?)
+    /// An entry stands at the end of the session's sequence.
+    case logAppended(SessionID, LogRecord)
+    /// Entries stand in the sequence no more, oldest first: they were a branch's that lost a merge.
+    case logRolledBack(SessionID, [LogRecord])
+    /// The arbiter answered a move with a no; whoever did not follow the log does not hear of it.
+    case moveRefused(SessionID, MoveID, note: String)
     /// An attachment stands in the session's journal.
     case attachmentAdded(SessionID, JournalRecord)
     /// An attachment stands there no more.
@@ -81,12 +87,10 @@ package struct StateRequest: Hashable, Sendable {
     }
 
     init(_ session: RoomSession, by requester: ParticipantID, at position: Position) {
-        let lead = session.lead
-        let isThere = lead.flatMap(session.participant)?.isPresent ?? false
         self.init(
             position: position,
             requester: requester,
-            provider: lead == nil || isThere ? lead : session.successor,
+            provider: session.arbiter,
             present: session.participants.filter(\.isPresent).map(\.id),
             away: session.participants.filter { !$0.isPresent }.map(\.id)
         )

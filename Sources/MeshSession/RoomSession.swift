@@ -35,6 +35,9 @@ package struct RoomSession: Hashable, Sendable {
     /// The attachments, in the order in which the log has them.
     package internal(set) var journal: [JournalRecord] = []
 
+    /// The sequence of entries that all participants share.
+    package internal(set) var log = OrderedLog()
+
     init(id: SessionID, initiator: ProcessID, startedAt: Position, blueprint: SessionBlueprint) {
         self.id = id
         self.initiator = initiator
@@ -82,9 +85,11 @@ package struct RoomSession: Hashable, Sendable {
         participants.first { $0.isPresent }?.id
     }
 
-    /// The bytes of activity, values and journal, what ``SessionLimits/stateBytes`` counts.
+    /// The bytes of activity, values, journal and log, what ``SessionLimits/stateBytes`` counts.
     var byteCount: Int {
-        journal.reduce(activity.byteCount + values.byteCount) { $0 + $1.entry.byteCount }
+        journal.reduce(activity.byteCount + values.byteCount + log.byteCount) {
+            $0 + $1.entry.byteCount
+        }
     }
 }
 
@@ -100,6 +105,8 @@ package struct Participant: Hashable, Sendable {
     package let joinedAt: Position
     /// Whether its process is in the view; if not, it is away and has the grace to come back.
     package internal(set) var isPresent: Bool
+    /// The number of its last move that was answered; zero for none.
+    package internal(set) var decidedMove: UInt64 = 0
 
     /// The identifier of the participant that a join command makes (`30-consensus.md` §12).
     ///

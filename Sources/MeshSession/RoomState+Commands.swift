@@ -83,6 +83,12 @@ extension RoomState {
             try requireSteward(caller, sessionAt: index)
             set(mode, by: caller, sessionAt: index)
             return .done
+        case .append(let draft):
+            try requireControl(caller, sessionAt: index)
+            return try append(draft, by: caller.id, sessionAt: index, at: position)
+        case .refuseMove(let move, let note):
+            try refuse(move, note, by: caller.id, sessionAt: index)
+            return .done
         case .addAttachment(let entry):
             try requireControl(caller, sessionAt: index)
             try add(entry, by: caller, sessionAt: index)

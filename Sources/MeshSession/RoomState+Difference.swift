@@ -96,6 +96,26 @@ struct RoomDifference {
         }
         append(session.values, in: id, from: old.values)
         append(session.journal, in: id, from: old.journal)
+        append(session.log, in: id, from: old.log)
+    }
+
+    /// What both have up to the first entry that differs stays.
+    ///
+    /// Of what neither keeps nothing is known: who reads sees a gap in the indices.
+    private mutating func append(_ log: OrderedLog, in id: SessionID, from old: OrderedLog) {
+        guard log != old else { return }
+        let kept = old.entries.prefix { record in
+            guard let first = log.entries.first, record.index >= first.index else {
+                return record.index < log.nextIndex
+            }
+            return log.entry(at: record.index) == record
+        }
+        let rolledBack = Array(old.entries.dropFirst(kept.count))
+        if !rolledBack.isEmpty { events.append(.logRolledBack(id, rolledBack)) }
+        let next = rolledBack.first?.index ?? old.nextIndex
+        for record in log.entries where record.index >= next {
+            events.append(.logAppended(id, record))
+        }
     }
 
     private mutating func append(

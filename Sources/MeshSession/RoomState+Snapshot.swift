@@ -8,8 +8,10 @@
 //                          activity · options 13 · leadMode u8 · text slot · lead 16 (zero: none)
 //                          isLeadReserved u8 · nextNumber u32 · bans: node 32 … · kicked: id 16 …
 //     participants, by number:   id 16 · number u32 · process · joinedAt position · isPresent u8
+//                                decidedMove u64
 //     values, by key:            text key · kind u8 · content · version position · author 16
 //   journal, in order:         entry (see JournalEntry) · author 16 · node 32
+//   log                        nextIndex u64 · entries: index u64 · position · author 16 · draft
 //   content                0 bytes: blob | 1 counter: i64 | 2 set: blobs, sorted
 //   conflicts, sorted:     session 16 · subject u8 · text key · known u8 (· content) · side
 //                          lost: side …          side: present u8 (· content) · author 16 · version
@@ -113,6 +115,7 @@ extension RoomSession {
             writer.write(participant.process)
             writer.write(participant.joinedAt)
             writer.write(flag: participant.isPresent)
+            writer.write(participant.decidedMove)
         }
         writer.writeCount(values.entries.count)
         for entry in values.entries {
@@ -123,6 +126,7 @@ extension RoomSession {
         }
         writer.writeCount(journal.count)
         for record in journal { writer.write(record) }
+        writer.write(log)
     }
 
     @_lifetime(reader: copy reader)
@@ -164,6 +168,7 @@ extension RoomSession {
         try readParticipants(&reader)
         try readValues(&reader)
         try readJournal(&reader)
+        log = try reader.readLog()
         let isLeadKnown = self.lead.map { participant($0) != nil } ?? true
         guard id != .zero, isLeadKnown else { throw .invalid(at: start) }
     }
@@ -177,7 +182,8 @@ extension RoomSession {
                 number: try reader.read(),
                 process: try reader.readProcess(),
                 joinedAt: try reader.readPosition(),
-                isPresent: try reader.readFlag()
+                isPresent: try reader.readFlag(),
+                decidedMove: try reader.read()
             )
             let isAscending = participants.last.map { $0.number < next.number } ?? true
             let isNew = participants.allSatisfy { $0.id != next.id && $0.process != next.process }

@@ -150,7 +150,8 @@ extension RoomState: StateMachine {
         case (_, .refused): return false
         case (.merged(let session), .merged(let other)): return session == other
         case (.merged, _), (_, .merged): return false
-        case (.done, _), (.joined, _), (.stored, _), (.counted, _): return true
+        case (.appended(let index, _), .appended(let other, _)): return index == other
+        case (.done, _), (.joined, _), (.stored, _), (.counted, _), (.appended, _): return true
         }
     }
 

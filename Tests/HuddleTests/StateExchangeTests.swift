@@ -129,7 +129,7 @@ struct StateExchangeTests {
             message([1]), message([], mark: 10), message([2]),
             message([3], from: Self.lead, stream: 8),
         ].map { exchange.take($0, joinedAt: Self.at(1)) }
-        #expect(verdicts == [kept, kept, kept, kept])
+        #expect(verdicts == [.covered, kept, kept, .covered])
         #expect(exchange.statistics.dropped == 2)
         let answer = exchange.take(
             note(.state([7], incomplete: []), from: Self.lead, 10),
@@ -140,7 +140,7 @@ struct StateExchangeTests {
         #expect(released.map(\.payload) == [[2]])
         // The lead's mark is still on its way, and what came before it is in the state.
         let before = exchange.take(message([4], from: Self.lead, stream: 8), joinedAt: Self.at(1))
-        #expect(before == kept)
+        #expect(before == .covered)
         _ = exchange.take(note(.streams(1), from: Self.lead, 10), joinedAt: Self.at(1))
         _ = exchange.take(message([], from: Self.lead, stream: 8, mark: 10), joinedAt: Self.at(1))
         let after = exchange.take(message([5], from: Self.lead, stream: 8), joinedAt: Self.at(1))

@@ -18,6 +18,24 @@ struct CodingTests {
         #expect(Array(bytes.dropFirst(bytes.count - reader.remaining)) == [1, 2, 3])
     }
 
+    @Test("the number of a receipt comes back, alone and behind a mark")
+    func receipt() throws {
+        let position = Position(epoch: Epoch(counter: 3, proposer: 4), index: 5)
+        for mark in [nil, StateMark(position: position, stream: 70)] {
+            let envelope = Envelope(
+                source: Envelope.Name(number: 7, check: 1),
+                target: Envelope.Name(number: 8, check: 2),
+                mark: mark,
+                receipt: 70_000
+            )
+            let bytes = envelope.encode([5])
+            #expect(bytes[1] == (mark == nil ? 8 : 9))
+            var reader = ByteReader(bytes.raw)
+            #expect(try Envelope(reading: &reader) == envelope)
+            #expect(reader.remaining == 1)
+        }
+    }
+
     @Test("a mark comes back, and every cut of it is refused")
     func mark() throws {
         let position = Position(epoch: Epoch(counter: 3, proposer: 4), index: 5)

@@ -165,6 +165,22 @@ struct WireFormatTests {
             target: Envelope.Name(number: 300, check: 8),
             mark: StateMark(position: position, stream: 70)
         ).encode([])
+        vectors["room.append"] =
+            RoomCommand.append(
+                LogDraft(
+                    number: 3,
+                    answers: MoveID(
+                        participant: ParticipantID(Array(repeating: 7, count: 16)) ?? .zero,
+                        number: 9
+                    ),
+                    payload: Array("e4".utf8)
+                )
+            ).payload
+        vectors["envelope.receipt"] = Envelope(
+            source: Envelope.Name(number: 2, check: 0x0403_0201),
+            target: Envelope.Name(number: 300, check: 8),
+            receipt: 70_000
+        ).encode(Array("hi".utf8))
         for (name, bytes) in packetVectors() { vectors["packet.\(name)"] = bytes }
         return vectors
     }()

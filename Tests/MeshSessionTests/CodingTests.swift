@@ -40,6 +40,15 @@ import Testing
         .compareAndSet(key: "k", expected: .value([7, 8]), value: [1]),
         .delete(key: "k", expected: .anything), .add(key: "k", amount: .min),
         .insert(key: "k", element: [1]), .withdraw(key: "k", element: []),
+        .append(LogDraft(number: 7, payload: [1, 2])),
+        .append(
+            LogDraft(
+                number: .max,
+                answers: MoveID(participant: participant, number: 9),
+                payload: Array(repeating: 3, count: 400)
+            )
+        ),
+        .refuseMove(MoveID(participant: participant, number: 3), note: "not your turn"),
         .addAttachment(JournalTests.entry(7, metadata: 20)),
         .removeAttachment(JournalTests.entry(7).id),
         .acknowledgeConflict(.value, key: "k"), .acknowledgeConflict(.ending, key: ""),
@@ -58,6 +67,7 @@ import Testing
         .refused(.versionMismatch(current: position)), .refused(.versionMismatch(current: nil)),
         .refused(.wrongKind), .refused(.outOfRange), .refused(.noSuchConflict),
         .refused(.notInitiator), .refused(.noSuchAttachment),
+        .refused(.moveDecided), .appended(index: 1 << 40, version: position),
         .refused(.full(.ownAttachments, limit: 512)), .refused(.tooLarge(limit: 64 << 30)),
         .merged(Bench.other),
     ]
@@ -90,7 +100,8 @@ import Testing
     @Test("the numbers of the commands are those of the table — 30-consensus §12") func numbers() {
         let numbers = CommandType.allCases.map(\.rawValue)
         #expect(
-            numbers == [0x01] + Array(0x10...0x1b) + Array(0x20...0x25) + [0x30, 0x31, 0x40]
+            numbers == [0x01] + Array(0x10...0x1b) + Array(0x20...0x25)
+                + [0x28, 0x2a, 0x30, 0x31, 0x40]
         )
         #expect(Set(Self.commands.map(\.type)) == Set(CommandType.allCases))
     }
@@ -98,7 +109,7 @@ import Testing
     @Test(
         "numbers of commands not built yet are unknown, not malformed",
         arguments: [
-            0x00, 0x02, 0x03, 0x26, 0x27, 0x28, 0x29, 0x32, 0x38, 0xffff,
+            0x00, 0x02, 0x03, 0x26, 0x27, 0x29, 0x32, 0x38, 0xffff,
         ] as [UInt16]
     )
     func reserved(type: UInt16) {

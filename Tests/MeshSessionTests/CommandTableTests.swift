@@ -73,6 +73,18 @@ import Testing
         row(.insert(key: "k", element: [1]), .refused(.notJoined), .accepted, .accepted),
         row(.withdraw(key: "k", element: [1]), .refused(.notJoined), .accepted, .accepted),
         row(
+            .append(LogDraft(number: 1, payload: [1])),
+            .refused(.notJoined),
+            .accepted,
+            .accepted
+        ),
+        row(
+            .refuseMove(MoveID(participant: .zero, number: 1), note: "no"),
+            .refused(.notJoined),
+            .steward,
+            .refused(.noSuchParticipant(.zero))
+        ),
+        row(
             .addAttachment(JournalTests.entry(1)),
             .refused(.notJoined),
             .accepted,

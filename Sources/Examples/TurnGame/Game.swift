@@ -13,7 +13,7 @@ struct NoughtsAndCrosses: GroupActivity {
 }
 
 /// Who plays what.
-enum Mark: String, CaseIterable {
+enum Mark: String, CaseIterable, Codable {
     case cross = "x"
     case nought = "o"
 
@@ -21,7 +21,7 @@ enum Mark: String, CaseIterable {
 }
 
 /// One game: the cells that were played, in order; crosses begin.
-struct Game: Equatable {
+struct Game: Codable, Equatable {
     private(set) var moves: [Int] = []
 
     /// Whose turn it is; `nil` once the game is over.

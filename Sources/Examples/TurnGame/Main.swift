@@ -28,76 +28,22 @@ struct TurnGame {
         for await line in lines() {
             let words = line.split(separator: " ")
             do {
-                if words.first == "start" {
-                    _ = try await NoughtsAndCrosses().activate()
-                    continue
+                switch words.first {
+                case "start": _ = try await NoughtsAndCrosses().activate()
+                case "leave": try await place.leave()
+                case "show": place.show()
+                default:
+                    guard try await place.propose(line) else {
+                        say("there is no table yet: start")
+                        continue
+                    }
+                    if words.first == "sit" { say("you are \(words.last ?? "")") }
                 }
-                guard let table = place.table else {
-                    say("there is no table yet: start")
-                    continue
-                }
-                switch (words.first, words.last.map(String.init) ?? "") {
-                case ("sit", let name):
-                    guard let mark = Mark(rawValue: name) else { throw Table.Problem.notSeated }
-                    try await table.sit(mark)
-                    say("you are \(mark.rawValue)")
-                case ("play", let cell): try await table.play(Int(cell) ?? -1)
-                case ("deal", _): try await table.deal()
-                case ("leave", _): try await table.leave()
-                case ("show", _): await place.show()
-                default: say("sit x, sit o, play CELL, deal, show, or leave")
-                }
+            } catch ArbiterError.refused(let reason) {
+                say("no: \(reason)")
             } catch {
                 say("no: \(error)")
             }
-        }
-    }
-}
-
-/// Where this program sits.
-@MainActor
-final class Place {
-    private(set) var table: Table?
-    private var watching: Task<Void, Never>?
-    private var ending: Task<Void, Never>?
-
-    func take(_ shared: GroupSession<NoughtsAndCrosses>) async {
-        watching?.cancel()
-        ending?.cancel()
-        table = nil
-        do {
-            let session = shared.session
-            let me = try await session.join()
-            let changes = await session.values.changes()
-            let events = await session.events
-            table = Table(session, me)
-            say("table open")
-            await show()
-            watching = Task { [weak self] in
-                for await _ in changes { await self?.show() }
-            }
-            ending = Task { [weak self] in
-                for await event in events {
-                    guard case .invalidated(let reason) = event else { continue }
-                    say("table closed: \(reason)")
-                    self?.table = nil
-                    self?.watching?.cancel()
-                }
-            }
-        } catch {
-            say("no table: \(error)")
-        }
-    }
-
-    func show() async {
-        guard let (number, game) = await table?.game() else { return }
-        say(game.board)
-        if let winner = game.winner {
-            say("game \(number): \(winner.rawValue) wins")
-        } else if let turn = game.turn {
-            say("game \(number): move \(game.moves.count), \(turn.rawValue) to play")
-        } else {
-            say("game \(number): a draw")
         }
     }
 }

@@ -1,109 +1,72 @@
 import GroupActivities
 import Huddle
 
-/// The table that all sit at: seats and moves stand in the session's values, so everybody sees the same
-/// order, whoever comes later has all of it, and of two that move at once one is told so.
+/// A table that all sit at: who plays what, and the running game.
 ///
-/// | key | value |
-/// |---|---|
-/// | `game` | the number of the running game; only who leads changes it |
-/// | `seat x`, `seat o` | the participant that plays it |
-/// | `GAME/MOVE` | the cell, such as `2/0` = `4` |
-@MainActor
-final class Table {
-    enum Problem: Error, CustomStringConvertible {
-        case notLead, notSeated, notYourTurn, taken, cellTaken
+/// It is what the session's log makes of it: whoever applies the same entries has the same table. The
+/// entries are moves that the lead accepted, lines such as `sit x`, `play 4`, `deal`.
+struct Table: Codable, Equatable {
+    /// The number of the running game.
+    private(set) var number = 1
+    private(set) var game = Game()
+    /// Who sits where, by participant.
+    private(set) var seats: [Mark: String] = [:]
+    /// The index of the first entry that is not applied here.
+    private(set) var next: UInt64 = 0
 
-        var description: String {
-            switch self {
-            case .notLead: "only who leads may do that"
-            case .notSeated: "take a seat first: sit x, or sit o"
-            case .notYourTurn: "it is not your turn"
-            case .taken: "somebody sits there"
-            case .cellTaken: "that cell is not free"
-            }
+    /// Why the lead says no to a line; `nil` if it says yes.
+    func objection(
+        to line: String,
+        by who: Participant,
+        lead: Participant?,
+        present: [Participant]
+    )
+        -> String?
+    {
+        let me = who.id.uuidString
+        switch Line(line) {
+        case .sit(let mark)?:
+            let isHere = present.contains { $0.id.uuidString == seats[mark] && $0 != who }
+            return isHere ? "somebody sits there" : nil
+        case .play(let cell)?:
+            guard seats.values.contains(me) else { return "take a seat first: sit x, or sit o" }
+            guard let turn = game.turn, seats[turn] == me else { return "it is not your turn" }
+            return game.mayPlay(cell) ? nil : "that cell is not free"
+        case .deal?: return who == lead ? nil : "only who leads may do that"
+        case nil: return "sit x, sit o, play CELL, deal, show, or leave"
         }
     }
 
-    private let session: Session
-    private let me: String
-
-    init(_ session: Session, _ participant: Participant) {
-        self.session = session
-        me = participant.id.uuidString
-    }
-
-    // MARK: What everybody sees
-
-    /// The number of the running game and its moves, up to the first one that is not there.
-    func game() async -> (number: Int, game: Game) {
-        let number = await session.values["game"].flatMap(\.text).flatMap(Int.init) ?? 1
-        var game = Game()
-        while let value = await session.values["\(number)/\(game.moves.count)"],
-            let cell = value.text.flatMap(Int.init), game.mayPlay(cell)
-        {
-            game.play(cell)
+    /// Does what an entry says, which the lead has looked at.
+    mutating func apply(_ entry: LogEntry) {
+        guard entry.index >= next, let mover = entry.mover else { return }
+        next = entry.index + 1
+        switch Line(String(decoding: entry.payload, as: UTF8.self)) {
+        case .sit(let mark)?: seats[mark] = mover.uuid.uuidString
+        case .play(let cell)?: game.play(cell)
+        case .deal?:
+            number += 1
+            game = Game()
+        case nil: break
         }
-        return (number, game)
     }
+}
 
-    /// Who sits where.
-    func seats() async -> [Mark: String] {
-        var seats: [Mark: String] = [:]
-        for mark in Mark.allCases {
-            seats[mark] = await session.values["seat \(mark.rawValue)"]?.text
-        }
-        return seats
-    }
+/// What a player may say.
+private enum Line {
+    case sit(Mark), play(Int), deal
 
-    // MARK: What one may do
-
-    /// Takes a seat, unless somebody has it who is still here.
-    func sit(_ mark: Mark) async throws {
-        let key = "seat \(mark.rawValue)"
-        let sitting = await session.values[key]
-        let present = await session.participants.map(\.id.uuidString)
-        if let sitting, sitting.text != me, present.contains(sitting.text ?? "") {
-            throw Problem.taken
-        }
-        // Of two that sit down at once the log lets one.
-        let expected: Values.Expectation =
-            if let sitting { .revision(sitting.revision) } else { .absent }
-        try await put(key, me, expected, otherwise: .taken)
-    }
-
-    /// Plays a cell for the seat whose turn it is.
-    func play(_ cell: Int) async throws {
-        let seats = await seats()
-        let (number, game) = await game()
-        guard seats.values.contains(me) else { throw Problem.notSeated }
-        guard let turn = game.turn, seats[turn] == me else { throw Problem.notYourTurn }
-        guard game.mayPlay(cell) else { throw Problem.cellTaken }
-        let key = "\(number)/\(game.moves.count)"
-        try await put(key, "\(cell)", .absent, otherwise: .notYourTurn)
-    }
-
-    /// Gets up from the table; what one played stays.
-    func leave() async throws { try await session.leave() }
-
-    /// Begins anew, which is up to who leads; if that participant is gone, another leads.
-    func deal() async throws {
-        guard await session.lead?.id.uuidString == me else { throw Problem.notLead }
-        let number = await game().number
-        try await session.values.set("game", to: Array("\(number + 1)".utf8))
-    }
-
-    private func put(
-        _ key: String,
-        _ value: String,
-        _ expected: Values.Expectation,
-        otherwise problem: Problem
-    ) async throws {
-        do throws(ValueError) {
-            try await session.values.set(key, to: Array(value.utf8), if: expected)
-        } catch {
-            if case .conflict = error { throw problem }
-            throw error
+    init?(_ line: String) {
+        let words = line.split(separator: " ")
+        switch (words.first, words.dropFirst().first.map(String.init) ?? "") {
+        case ("sit", let name):
+            guard let mark = Mark(rawValue: name) else { return nil }
+            self = .sit(mark)
+        case ("play", let cell):
+            guard let cell = Int(cell) else { return nil }
+            self = .play(cell)
+        case ("deal", _): self = .deal
+        default: return nil
         }
     }
 }

@@ -162,6 +162,7 @@ extension Node {
         for channel in hub.dropEarly(from: senders) + hub.state.exchange.takeOpened() {
             reopen(session, channel)
         }
+        tellDropped(in: session)
     }
 
     /// Marks every stream that this participation has sent on, and says how many there are.
@@ -340,6 +341,7 @@ extension Node {
         case .deliver: return true
         case .keep(let mustWait):
             if mustWait { holdBack(message.session, message.channel) }
+        case .covered: acknowledge(message, isTaken: true)
         case .answered(let answer):
             // After the lead's silence the next request is on its way, and its state the one to take.
             guard let asking = desk.asking, !asking.isAnswered,

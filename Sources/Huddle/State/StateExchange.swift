@@ -50,6 +50,8 @@ struct StateExchange {
         case deliver
         /// It is kept, dropped or understood; its channel's senders may have to wait.
         case keep(mustWait: Bool)
+        /// It is dropped, since the state has it.
+        case covered
         /// The lead answered.
         case answered(Answer)
     }
@@ -203,7 +205,7 @@ struct StateExchange {
         }
         if let asked, asked.gates[message.from] != nil, !asked.marked.contains(key) {
             statistics.dropped += 1
-            return .keep(mustWait: false)
+            return .covered
         }
         // Who joined after the request was never asked for a mark, and all it sends comes after.
         guard let joinedAt, let later = openRequest(before: joinedAt) else { return .deliver }

@@ -468,8 +468,11 @@ struct RoomMerge {
     private func outcome(of command: RoomCommand, in session: SessionID) -> MergeOutcome {
         switch command {
         case .setProfile, .join, .leave, .remove, .requestState, .acknowledgeConflict,
-            .removeAttachment:
+            .removeAttachment, .refuseMove:
             return .applied
+        case .append:
+            // Two sequences are not joined: whoever appended hears that the entry is rolled back.
+            return patch.started.contains { $0.id == session } ? .applied : .superseded
         case .addAttachment(let entry):
             // Taken out again on its own branch, or there is no room for it.
             guard theirs.session(session)?.attachment(entry.id) != nil else { return .superseded }
@@ -527,7 +530,7 @@ extension RoomSession {
     fileprivate func differs(from before: RoomSession) -> Bool {
         activity != before.activity || options != before.options || leadMode != before.leadMode
             || nextNumber != before.nextNumber || values != before.values
-            || journal != before.journal
+            || journal != before.journal || log != before.log
     }
 }
 

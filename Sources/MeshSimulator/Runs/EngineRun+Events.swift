@@ -70,7 +70,7 @@ extension EngineRun {
             let outcome = current == nil ? Linearizability.Outcome.held(0) : .refused
             return history.answer(request, outcome, at: committed.position)
         case .refused: return history.void(request)
-        case .done, .joined, .stored, .counted, .merged:
+        case .done, .joined, .stored, .counted, .merged, .appended:
             history.answer(request, .done, at: committed.position)
         }
         let position = committed.position
@@ -165,8 +165,8 @@ extension EngineRun {
         case .memberJoined, .memberAway, .memberBack, .memberLeft, .profileChanged,
             .sessionStarted, .activityChanged, .optionsChanged, .participantAway,
             .participantBack, .leadModeChanged, .stateRequested, .upgradeNeeded, .conflictFound,
-            .conflictSettled,
-            .attachmentAdded, .attachmentRemoved:
+            .conflictSettled, .attachmentAdded, .attachmentRemoved, .logAppended, .logRolledBack,
+            .moveRefused:
             break
         case .valueChanged(_, _, let stored, _): note(stored)
         }
