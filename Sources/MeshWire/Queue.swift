@@ -2,6 +2,7 @@
 ///
 /// It may have a bound in elements and one in bytes, which ``appendIfFits(_:byteCount:)`` keeps.
 /// No index traps: beyond the end there is `nil`.
+@usableFromInline
 package struct Queue<Element: Sendable>: Sendable {
     /// An element, until it leaves, and the bytes it counts for.
     @usableFromInline
@@ -23,6 +24,7 @@ package struct Queue<Element: Sendable>: Sendable {
     @usableFromInline let byteLimit: Int
 
     /// An empty queue; without limits it takes whatever comes.
+    @inlinable
     package init(countLimit: Int = .max, byteLimit: Int = .max) {
         self.countLimit = countLimit
         self.byteLimit = byteLimit
@@ -76,6 +78,7 @@ package struct Queue<Element: Sendable>: Sendable {
     }
 
     /// Appends an element unless a limit forbids it; one of any size fits an empty queue.
+    @inlinable
     package mutating func appendIfFits(_ element: Element, byteCount: Int) -> Bool {
         guard isEmpty || (count < countLimit && byteCount <= byteLimit - bytes) else {
             return false
@@ -104,6 +107,7 @@ package struct Queue<Element: Sendable>: Sendable {
     }
 
     /// Forgets everything.
+    @inlinable
     package mutating func removeAll() {
         storage.removeAll()
         head = 0
@@ -111,6 +115,7 @@ package struct Queue<Element: Sendable>: Sendable {
     }
 
     /// Takes out what `predicate` names, and answers with it; the rest keeps its order.
+    @inlinable
     package mutating func removeAll(where predicate: (Element) -> Bool) -> [Element] {
         var removed: [Element] = []
         var kept = Self(countLimit: countLimit, byteLimit: byteLimit)

@@ -11,7 +11,11 @@ struct ClassScheduler: Sendable {
 
     init(packetBytes: Int) { self.packetBytes = Double(packetBytes) }
 
-    var isEmpty: Bool { ready.allSatisfy(\.isEmpty) }
+    var isEmpty: Bool {
+        // A key path would be looked up each time.
+        for queue in ready where !queue.isEmpty { return false }
+        return true
+    }
     func isEmpty(_ trafficClass: TrafficClass) -> Bool { ready[Int(trafficClass.rawValue)].isEmpty }
 
     mutating func append(_ channel: ChannelNumber, _ trafficClass: TrafficClass) {
