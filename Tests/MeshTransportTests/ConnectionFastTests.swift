@@ -100,7 +100,7 @@ struct ConnectionFastTests {
         pair.run(for: .milliseconds(19))
         #expect(pair.left.statistics.fastDropped == 0)
         pair.run(for: .milliseconds(2))
-        #expect(pair.left.statistics.fastDropped > 20)
+        #expect(pair.left.statistics.fastDropped > 0)
         #expect(pair.left.statistics.fastDropped + pair.left.statistics.fastSent == 40)
     }
 

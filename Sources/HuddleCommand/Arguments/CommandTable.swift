@@ -14,6 +14,7 @@ let commandTable: [CommandSpecification] = [
             jsonOption,
             .value("--fault", "TEXT", "the links' conditions (default 'loss 5% delay 20ms')"),
             .flag("--keep", "keep the nodes' folder, for reading their logs"),
+            .value("--seconds", "S", "how long bulk, messages and fast send (default: 3)"),
         ],
         isOfNode: false,
         body: DemoCommand.run
@@ -277,7 +278,7 @@ let commandTable: [CommandSpecification] = [
     CommandSpecification(
         name: "bench",
         operands: BenchCommand.verbs.joined(separator: "|"),
-        summary: "measure failover of processes, the message codec, or activities",
+        summary: "measure failover, the codec, activities, or the lanes of the transport",
         discussion: [
             "failover: starts nodes on loopback, each a process with a home of its own, kills the leader "
                 + "with SIGKILL, times the next write that a survivor accepts, starts the dead node again, "
@@ -286,6 +287,10 @@ let commandTable: [CommandSpecification] = [
                 + "have nothing in common.",
             "coding: times the message codec beside JSON on the same values; best of several rounds.",
             "activities: times GroupActivities between two nodes on loopback, beside the lanes below it.",
+            "bulk, messages, fast, ping: the lanes between two nodes on loopback, beside what plain UDP does in "
+                + "the same run.",
+            "thin, lossy: a thin stream and a bulk transfer over links that lose packets, in virtual time; the "
+                + "same everywhere.",
         ],
         examples: ["huddle bench failover --nodes 3,5 --trials 100", "huddle bench coding --json"],
         operandCount: 1...1,
@@ -295,6 +300,7 @@ let commandTable: [CommandSpecification] = [
             .value("--trials", "T", "how often the leader is killed (default: 20)"),
             .value("--loss", "P", "percent of the datagrams that are lost (default: 0)"),
             .flag("--keep", "keep the nodes' folder, for reading their logs"),
+            .value("--seconds", "S", "how long bulk, messages and fast send (default: 3)"),
             .flag("--journal", "of activities: an attachment of 100 MB"),
             jsonOption,
         ],

@@ -53,8 +53,8 @@ struct ActivitiesBench {
                 try await JournalBench(isJSON: isJSON).run(in: folder.path)
                 return ExitCode.success
             }
-            let ada = try await Self.start("ada", in: folder.path)
-            let bob = try await Self.start("bob", in: folder.path)
+            let ada = try await BenchPair.start("ada", in: folder.path)
+            let bob = try await BenchPair.start("bob", in: folder.path)
             let room = try await ada.createRoom(named: "bench")
             _ = try await bob.join(Invitation(try await room.invite().link))
             try await measure(ada, bob)
@@ -64,16 +64,6 @@ struct ActivitiesBench {
             throw Failure("failed", "the measurement did not come to its end: \(error)")
         }
         return ExitCode.success
-    }
-
-    private static func start(_ name: String, in folder: String) async throws -> Node {
-        var configuration = NodeConfiguration(
-            name: name,
-            places: Places(below: "\(folder)/\(name)")
-        )
-        configuration.reach = .loopback
-        configuration.isDiscovering = false
-        return try await Node.start(configuration)
     }
 
     @MainActor

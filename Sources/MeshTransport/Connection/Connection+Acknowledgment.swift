@@ -16,8 +16,8 @@ extension Connection {
             spaces[space].largestAcknowledged ?? largest,
             largest
         )
-        var sample = CongestionController.Sample(base: roundTrip.minimum)
-        var packets = 0
+        var sample = AckSample()
+        var newest: SentPacket?
         var largestTime: Instant?
         for range in frame.ranges {
             for news in spaces[space].acknowledged.insert(range) {
@@ -26,9 +26,9 @@ extension Connection {
                     defer { place += 1 }
                     guard packet.state != .acknowledged else { continue }
                     if packet.number == largest { largestTime = packet.time }
-                    packets += 1
                     if packet.delivered >= roundEnds { sample.roundEnded = true }
-                    sample.acknowledgedBytes += acknowledge(place, space, now: now)
+                    if newest.map({ $0.time < packet.time }) ?? true { newest = packet }
+                    acknowledge(place, space, &sample)
                 }
             }
         }
@@ -37,26 +37,40 @@ extension Connection {
             let delay = min(Duration.microseconds(Int64(min(frame.delay, 1 << 40))), peerDelay)
             roundTrip.update(now - largestTime, delay: delay, now: now)
             sample.roundTrip = roundTrip.latest
-            sample.base = roundTrip.minimum
         }
-        if packets > 0 { delivered(&sample, packets: packets, now: now) }
-        detectLost(space, now: now)
+        detectLost(space, &sample, now: now)
+        note(sample)
+        if let newest { delivered(&sample, newest, now: now) }
         spaces[space].prune(before: now - roundTrip.smoothed * 2 - .milliseconds(20))
     }
 
-    /// Notes one packet's arrival and answers with the bytes that left the flight.
-    private mutating func acknowledge(_ place: Int, _ space: Int, now: Instant) -> Int {
-        guard let packet = spaces[space].sent[place] else { return 0 }
+    /// What copies are made by: losses are counted here, whatever the controller makes of them.
+    mutating func note(_ sample: AckSample) {
+        redundancy.note(
+            arrived: sample.packets.all,
+            lost: sample.lostPackets.all,
+            cameAfterAll: sample.undonePackets.all
+        )
+    }
+
+    /// Notes one packet's arrival.
+    private mutating func acknowledge(_ place: Int, _ space: Int, _ sample: inout AckSample) {
+        guard let packet = spaces[space].sent[place] else { return }
+        let isTagged = packet.tag == congestion.tag
         if packet.state == .lost {
+            sample.undone += packet.byteCount
+            sample.undonePackets.count(isTagged: isTagged)
             lossWasSpurious(packet.number, space)
         } else {
+            sample.acknowledged += packet.byteCount
+            if isTagged { sample.acknowledgedOfTag += packet.byteCount }
+            sample.packets.count(isTagged: isTagged)
             inFlightBytes -= packet.byteCount
             spaces[space].inFlightCount -= 1
         }
         spaces[space].sent[place]?.frames = []
         spaces[space].sent[place]?.state = .acknowledged
         for frame in packet.frames { acknowledged(frame, space) }
-        return packet.byteCount
     }
 
     /// A packet declared lost came after all: wait longer next time (RFC 8985 §6.2).
@@ -69,17 +83,27 @@ extension Connection {
             spuriousRound = roundEnds
             reorderEighths = min(reorderEighths + 1, 8)
         }
-        congestion.undo()
     }
 
+    /// Tells the controller, with the rate between sending and arrival of the newest packet
+    /// (draft-cheng-iccrg-delivery-rate-estimation).
     private mutating func delivered(
-        _ sample: inout CongestionController.Sample,
-        packets: Int,
+        _ sample: inout AckSample,
+        _ newest: SentPacket,
         now: Instant
     ) {
-        deliveredBytes += UInt64(sample.acknowledgedBytes)
+        deliveredBytes += UInt64(sample.acknowledged + sample.undone)
+        deliveredAt = now
+        deliveredSentAt = newest.time
+        let interval = max(now - newest.deliveredAt, newest.time - newest.deliveredSentAt)
+        // One batch of the receiver is no rate.
+        if interval > max(roundTrip.minimum / 2, .microseconds(10)) {
+            sample.rate = Double(deliveredBytes - newest.delivered) / interval.inSeconds
+            sample.isApplicationLimited = newest.isApplicationLimited
+        }
         sample.isFull = isFull || wasFull
-        congestion.acknowledged(sample, packets: packets, now: now)
+        sample.inFlight = inFlightBytes
+        congestion.take(sample, now: now)
         guard sample.roundEnded else { return }
         roundEnds = deliveredBytes
         wasFull = isFull
@@ -95,7 +119,8 @@ extension Connection {
 
     private mutating func acknowledged(_ frame: SentFrame, _ space: Int) {
         switch frame {
-        case .message(let channel, let sequence, let range):
+        case .message(let channel, let sequence, let range),
+            .copy(let channel, let sequence, let range):
             guard let index = outgoing.index(of: channel) else { return }
             acknowledged(range, of: sequence, index)
         case .fast(let token):

@@ -48,6 +48,7 @@ extension Connection {
             writeControls(&draft, into: &buffer)
             writeUrgent(&draft, into: &buffer, now: now)
             writeData(&draft, into: &buffer, now: now)
+            writeCopies(&draft, into: &buffer, now: now)
             if isPingOwed, !draft.elicits, buffer.count < draft.end {
                 buffer.append(Frame.Kind.ping)
                 draft.elicits = true
@@ -96,8 +97,12 @@ extension Connection {
             now: now
         )
         pacer.spend(bytes)
+        if inFlightBytes == 0 {
+            // Nothing was on its way: the time since then is nobody's.
+            deliveredAt = now
+            deliveredSentAt = now
+        }
         inFlightBytes += bytes
-        congestion.sent(bytes: bytes, inFlight: inFlightBytes, now: now)
         spaces[space].inFlightCount += 1
         spaces[space].lastElicitingSent = now
         spaces[space].sent.append(
@@ -106,6 +111,10 @@ extension Connection {
                 time: now,
                 byteCount: bytes,
                 delivered: deliveredBytes,
+                deliveredAt: deliveredAt,
+                deliveredSentAt: deliveredSentAt,
+                isApplicationLimited: deliveredBytes < applicationLimitedUntil,
+                tag: congestion.tag,
                 frames: draft.frames
             )
         )

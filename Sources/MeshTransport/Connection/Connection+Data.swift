@@ -11,19 +11,24 @@ extension Connection {
         now: Instant
     ) {
         pacingDeadline = nil
-        guard !fast.isEmpty || !scheduler.isEmpty else { return }
+        guard !fast.isEmpty || !scheduler.isEmpty else {
+            if inFlightBytes < congestion.window {
+                applicationLimitedUntil = deliveredBytes + UInt64(max(inFlightBytes, 1))
+            }
+            return
+        }
         let rate = congestion.rate(smoothed: roundTrip.smoothed)
         pacer.refill(rate: rate, packetBytes: packetBytes, base: roundTrip.minimum, now: now)
         let isProbe = probesAllowed > 0
         let hasReserve = inFlightBytes < congestion.window + Self.reservePackets * packetBytes
         let hasWindow = inFlightBytes < congestion.window
         // Class control is not paced, and the fast lane may go into debt with the pacer.
-        if isProbe || hasReserve { writeChannels(.control, &draft, into: &buffer) }
+        if isProbe || hasReserve { writeChannels(.control, &draft, into: &buffer, now: now) }
         if !fast.isEmpty, isProbe || hasReserve, isProbe || pacer.isOpen(debt: 4 * packetBytes) {
             writeFast(&draft, into: &buffer, now: now)
         }
         if isProbe || hasWindow && pacer.isOpen() {
-            writeClasses(&draft, into: &buffer)
+            writeClasses(&draft, into: &buffer, now: now)
         }
         guard !isProbe, !fast.isEmpty || !scheduler.isEmpty else { return }
         if hasWindow, !pacer.isOpen() {
@@ -104,10 +109,14 @@ extension Connection {
 
     // MARK: Reliable
 
-    private mutating func writeClasses(_ draft: inout PacketDraft, into buffer: inout [UInt8]) {
+    private mutating func writeClasses(
+        _ draft: inout PacketDraft,
+        into buffer: inout [UInt8],
+        now: Instant
+    ) {
         // Each round either fills the packet or empties a class's turn.
         while buffer.count < draft.end, let trafficClass = scheduler.next() {
-            guard writeChannels(trafficClass, &draft, into: &buffer) else { return }
+            guard writeChannels(trafficClass, &draft, into: &buffer, now: now) else { return }
         }
     }
 
@@ -116,12 +125,13 @@ extension Connection {
     private mutating func writeChannels(
         _ trafficClass: TrafficClass,
         _ draft: inout PacketDraft,
-        into buffer: inout [UInt8]
+        into buffer: inout [UInt8],
+        now: Instant
     ) -> Bool {
         while let number = scheduler.popFirst(trafficClass) {
             guard let index = outgoing.index(of: number) else { continue }
             let before = buffer.count
-            writeMessages(index, &draft, into: &buffer)
+            writeMessages(index, &draft, into: &buffer, now: now)
             scheduler.spend(buffer.count - before, trafficClass)
             outgoing[index].isReady = false
             if canSend(index) {
@@ -137,7 +147,8 @@ extension Connection {
     private mutating func writeMessages(
         _ index: Int,
         _ draft: inout PacketDraft,
-        into buffer: inout [UInt8]
+        into buffer: inout [UInt8],
+        now: Instant
     ) {
         while let sequence = outgoing[index].resend.first {
             guard let place = outgoing[index].place(of: sequence),
@@ -165,6 +176,10 @@ extension Connection {
                 }
                 guard writeNext(index, byteCount: next.byteCount, &draft, into: &buffer) else {
                     return
+                }
+                let place = outgoing[index].sent.count - 1
+                if next.byteCount > 0, outgoing[index].sent[place]?.isWhollySent == true {
+                    noteThin(index, place, now: now)
                 }
             }
         }
@@ -252,7 +267,7 @@ extension Connection {
             channel: outgoing[index].number,
             sequence: outgoing[index].base + UInt64(place),
             isUnordered: !message.isOrdered,
-            acknowledgesAtOnce: message.acknowledgesAtOnce
+            acknowledgesAtOnce: message.acknowledgesAtOnce || redundancy.isActive
         )
         var range = range
         let room = draft.end - buffer.count

@@ -6,7 +6,7 @@ extension Connection {
     static let granularity: Duration = .milliseconds(1)
 
     /// Declares lost what is too old by number or by time (RFC 9002 §6.1).
-    mutating func detectLost(_ space: Int, now: Instant) {
+    mutating func detectLost(_ space: Int, _ sample: inout AckSample, now: Instant) {
         spaces[space].lossTime = nil
         guard let largest = spaces[space].largestAcknowledged, spaces[space].inFlightCount > 0
         else { return }
@@ -15,8 +15,6 @@ extension Connection {
             basis + max(basis, .milliseconds(8)) * (reorderEighths - 1) / 8 + basis / 8,
             Self.granularity
         )
-        var lostPackets = 0
-        var lastSent = Instant.zero
         let lowest = spaces[space].lowestInFlight
         let start = spaces[space].sent.partition { $0.number >= lowest }
         spaces[space].lowestInFlight = largest + 1
@@ -25,21 +23,16 @@ extension Connection {
             guard packet.state == .inFlight else { continue }
             let due = packet.time + delay
             if packet.number + packetThreshold <= largest || due <= now {
-                lastSent = max(lastSent, packet.time)
-                lostPackets += 1
+                sample.lost += packet.byteCount
+                sample.lostPackets.count(isTagged: packet.tag == congestion.tag)
+                let former = place > start ? spaces[space].sent[place - 1] : nil
+                if former?.state != .lost { sample.lossRuns += 1 }
                 declareLost(place, space, now: now)
             } else {
                 spaces[space].lowestInFlight = min(spaces[space].lowestInFlight, packet.number)
                 spaces[space].lossTime = min(spaces[space].lossTime ?? due, due)
             }
         }
-        guard lostPackets > 0 else { return }
-        congestion.lost(
-            packets: lostPackets,
-            sentAt: lastSent,
-            base: roundTrip.minimum,
-            now: now
-        )
     }
 
     private mutating func declareLost(_ place: Int, _ space: Int, now: Instant) {
@@ -77,7 +70,7 @@ extension Connection {
             markReady(index)
         case .fast(let token):
             reportFast(token, .expired)
-        case .acknowledgment: return
+        case .acknowledgment, .copy: return
         case .urgent(let frame):
             requeue(frame)
         }

@@ -9,7 +9,13 @@ extension Connection {
         }
         guard life == .open else { return }
         for space in spaces.indices {
-            if let time = spaces[space].lossTime, time <= now { detectLost(space, now: now) }
+            if let time = spaces[space].lossTime, time <= now {
+                var sample = AckSample()
+                detectLost(space, &sample, now: now)
+                note(sample)
+                sample.inFlight = inFlightBytes
+                congestion.take(sample, now: now)
+            }
         }
         if let probe = probeDeadline, probe <= now { probeTimedOut(now: now) }
         while let token = expiries.popExpired(now: now) { cancel(token, outcome: .expired) }
@@ -33,6 +39,7 @@ extension Connection {
             consider(space.lossTime)
         }
         consider(probeDeadline)
+        consider(redundancy.deadline)
         consider(pacingDeadline)
         consider(expiries.deadline)
         consider(latestTimers.first?.due)

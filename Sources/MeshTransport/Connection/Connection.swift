@@ -63,11 +63,17 @@ package struct Connection: Sendable {
     /// The space that new data is sealed in.
     var currentSpace: UInt32?
     var roundTrip = RoundTripEstimator()
-    var congestion: CongestionController
+    var congestion: Drift
     var pacer: Pacer
+    var redundancy = Redundancy()
     var pacingDeadline: Instant?
     var inFlightBytes = 0
     var deliveredBytes: UInt64 = 0
+    /// When ``deliveredBytes`` grew last, and when the packet left that made it grow.
+    var deliveredAt = Instant.zero
+    var deliveredSentAt = Instant.zero
+    /// Until so much is delivered the samples of the rate are the application's.
+    var applicationLimitedUntil: UInt64 = 0
     var roundEnds: UInt64 = 0
     var roundStarted: Instant
     var roundDelivered: UInt64 = 0
@@ -133,7 +139,7 @@ package struct Connection: Sendable {
         lastHeard = now
         lastSent = now
         roundStarted = now
-        congestion = CongestionController(packetBytes: packetBytes)
+        congestion = Drift(packetBytes: packetBytes, now: now)
         pacer = Pacer(packetBytes: packetBytes, now: now)
         scheduler = ClassScheduler(packetBytes: packetBytes)
         receiveWindow = ReceiveWindow(size: configuration.connectionWindowBytes, now: now)
@@ -202,7 +208,7 @@ package struct Connection: Sendable {
             for other in spaces where other.identifier != space {
                 retire(space: other.identifier, now: now)
             }
-            congestion = CongestionController(packetBytes: packetBytes)
+            congestion = Drift(packetBytes: packetBytes, now: now)
             roundTrip = RoundTripEstimator()
             pacer = Pacer(packetBytes: packetBytes, now: now)
             enqueue(.resume(from: 0))

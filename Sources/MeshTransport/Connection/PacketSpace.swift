@@ -3,6 +3,8 @@ import MeshWire
 /// A frame whose loss or arrival somebody waits for.
 enum SentFrame: Hashable, Sendable {
     case message(ChannelNumber, sequence: UInt64, Range<Int>)
+    /// A message again, before it was known whether it arrived; the loss of this one is nothing.
+    case copy(ChannelNumber, sequence: UInt64, Range<Int>)
     case fast(token: UInt64)
     case urgent(UrgentFrame)
     /// Our own acknowledgment, up to this packet of the same key.
@@ -29,8 +31,14 @@ struct SentPacket: Sendable {
     let number: UInt64
     let time: Instant
     let byteCount: Int
-    /// Bytes the peer had acknowledged when the packet left.
+    /// Bytes the peer had acknowledged when the packet left, since when, and when the packet of that had left.
     let delivered: UInt64
+    let deliveredAt: Instant
+    let deliveredSentAt: Instant
+    /// Whether the application had nothing more to send.
+    let isApplicationLimited: Bool
+    /// The experiment of the controller that it belongs to.
+    let tag: UInt32
     var frames: [SentFrame]
     var state = State.inFlight
     /// Whether a probe already carried its frames again.

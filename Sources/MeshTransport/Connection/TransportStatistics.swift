@@ -36,6 +36,8 @@ public struct TransportStatistics: Hashable, Sendable {
     public var probeTimeouts: UInt64 = 0
     /// Bytes of messages sent more than once.
     public var retransmittedBytes: UInt64 = 0
+    /// Bytes of messages sent more than once before anybody knew whether they had arrived.
+    public var redundantBytes: UInt64 = 0
     /// Reliable messages taken from the application.
     public var messagesSent: UInt64 = 0
     /// Reliable messages given to the application.
