@@ -36,12 +36,14 @@ public final class SimulatedParticipant: Sendable {
     ///   - body: The program; it begins once the simulation has nothing else to do at this instant.
     /// - Returns: What `body` returns.
     /// - Throws: What `body` throws; ``SimulationError/unfinished(participant:after:_:)`` if its time is
-    ///   over, where it is cancelled and not waited for.
+    ///   over, where it is cancelled and not waited for; ``SimulationError/over(participant:)`` if the
+    ///   simulation was let go.
     @discardableResult
     public func run<Result: Sendable>(
         within limit: Duration = .seconds(60),
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
+        guard !core.isClosed else { throw SimulationError.over(participant: name) }
         closures.withLock { $0 += 1 }
         defer { closures.withLock { $0 -= 1 } }
         let goal = core.prepare()
@@ -59,6 +61,7 @@ public final class SimulatedParticipant: Sendable {
         }
         guard isReached else {
             task.cancel()
+            guard !core.isClosed else { throw SimulationError.over(participant: name) }
             throw SimulationError.unfinished(
                 participant: name,
                 after: limit,

@@ -94,6 +94,9 @@ final class SimulationCore: Sendable {
         GlobalJobs.begin()
     }
 
+    /// Whether the simulation was let go.
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
     var isCurrent: Bool { thread.load(ordering: .relaxed) == currentThread() }
 
     var now: Instant { Instant(nanoseconds: clock.load(ordering: .relaxed)) }

@@ -4,6 +4,8 @@ public enum SimulationError: Error, Hashable, Sendable {
     case unsettled(after: Duration, [InFlight])
     /// The closure of ``SimulatedParticipant/run(within:_:)`` had not returned when its time was over.
     case unfinished(participant: String, after: Duration, [InFlight])
+    /// The simulation was let go while its participant was still used: a test keeps it to its end.
+    case over(participant: String)
     /// The participant could not enter the room; the words say why.
     case notAdmitted(participant: String, String)
 }
@@ -64,6 +66,9 @@ extension SimulationError: CustomStringConvertible {
         case .unfinished(let participant, let duration, let flights):
             "\(participant)'s closure has not returned after \(duration) of virtual time; "
                 + "under way: \(Self.list(flights))"
+        case .over(let participant):
+            "\(participant)'s simulation is gone, since nobody kept it: hold the `Simulation` to the end of "
+                + "the test, by a property or `withExtendedLifetime`"
         case .notAdmitted(let participant, let why):
             "\(participant) could not enter the simulated room: \(why)"
         }

@@ -24,6 +24,23 @@ struct ErrorTests {
         }
     }
 
+    private static func never() async {
+        let (stream, feed) = AsyncStream.makeStream(of: Int.self)
+        for await _ in stream {}
+        feed.finish()
+    }
+
+    @Test("a simulation that nobody keeps is named as the reason")
+    func notKept() async throws {
+        var simulation: Simulation? = Simulation(seed: 9)
+        let a = try await #require(simulation).participant("A")
+        simulation = nil
+        // Whether it was gone before, or while this ran.
+        await #expect(throws: SimulationError.over(participant: "A")) {
+            try await a.run { await Self.never() }
+        }
+    }
+
     @Test("a closure that does not return is given up after its virtual time")
     func unfinished() async throws {
         let simulation = Simulation(seed: 9)
