@@ -127,6 +127,16 @@ public struct MailboxSequence<Element: Sendable>: AsyncSequence, Sendable {
         public mutating func next(isolation: isolated (any Actor)?) async -> Element? {
             await batch.next(isolation: isolation)
         }
+
+        /// All elements that are at hand, at least one; `nil` at the end or when the task is cancelled.
+        ///
+        /// - Parameter isolation: The caller's isolation, which the wait does not leave.
+        /// - Returns: The elements in their order, or `nil`.
+        public mutating func nextBatch(
+            isolation: isolated (any Actor)? = #isolation
+        ) async -> [Element]? {
+            await batch.nextBatch(isolation: isolation)
+        }
     }
 }
 
@@ -155,6 +165,12 @@ private final class MailboxBatch<Element: Sendable> {
 
     deinit {
         if hasTaken { token.storage.putBack(elements) }
+    }
+
+    func nextBatch(isolation: isolated (any Actor)?) async -> [Element]? {
+        guard let first = await next(isolation: isolation) else { return nil }
+        defer { elements = [] }
+        return [first] + elements
     }
 
     func next(isolation: isolated (any Actor)?) async -> Element? {

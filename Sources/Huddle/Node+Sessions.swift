@@ -147,6 +147,46 @@ extension Node {
         try await outcome(of: request)?.check(deadline: message.expires)
     }
 
+    /// Hands messages to their lane in one go, in portions that no backlog overflows of, and waits as for each.
+    func send(
+        _ messages: [OutboundMessage],
+        confirm: Confirmation
+    ) async throws(MessengerError) {
+        guard confirm != .processed else {
+            for message in messages { try await send(message, confirm: confirm) }
+            return
+        }
+        let isConfirmed = confirm == .delivered
+        var begun: [RequestID] = []
+        defer { for request in begun { outcomes[request] = nil } }
+        var rest = messages[...]
+        while !rest.isEmpty {
+            let start = begun.count
+            var bytes = 0
+            while let message = rest.first, begun.count - start < Self.portionMessages,
+                begun.count == start || bytes + message.payload.count <= Self.portionBytes
+            {
+                let request = takeRequest()
+                try begin(message, as: request, isConfirmed: isConfirmed)
+                begun.append(request)
+                bytes += message.payload.count
+                rest.removeFirst()
+            }
+            for (place, request) in begun[start...].enumerated() {
+                let message = messages[start + place]
+                try await accepted(message, as: request, isConfirmed: isConfirmed)
+            }
+        }
+        guard isConfirmed else { return }
+        for (message, request) in zip(messages, begun) {
+            try await outcome(of: request)?.check(deadline: message.expires)
+        }
+    }
+
+    /// How much of a batch waits for its acceptance at once.
+    private static let portionMessages = 256
+    private static let portionBytes = 256 << 10
+
     /// Hands a message to its lane and waits until that has taken it.
     ///
     /// With `isConfirmed` somebody asks for its `outcome(of:)` next.
@@ -155,6 +195,16 @@ extension Node {
         as request: RequestID,
         isConfirmed: Bool
     ) async throws(MessengerError) {
+        try begin(message, as: request, isConfirmed: isConfirmed)
+        try await accepted(message, as: request, isConfirmed: isConfirmed)
+    }
+
+    /// Hands a message to its lane; `accepted(_:as:isConfirmed:)` comes next.
+    private func begin(
+        _ message: OutboundMessage,
+        as request: RequestID,
+        isConfirmed: Bool
+    ) throws(MessengerError) {
         guard message.channel.utf8.count <= SessionChannelName.nameLimit else {
             throw .badChannel(limit: SessionChannelName.nameLimit)
         }
@@ -165,6 +215,13 @@ extension Node {
         if isConfirmed { outcomes[request] = .announced }
         markStream(message)
         handle(.send(request, message))
+    }
+
+    private func accepted(
+        _ message: OutboundMessage,
+        as request: RequestID,
+        isConfirmed: Bool
+    ) async throws(MessengerError) {
         switch await answer(to: request) {
         case .sendOutcome(_, let report)?:
             // It was over before it was accepted, well or not; who asks for the outcome finds it.

@@ -29,6 +29,12 @@ public actor Node {
         unsafe loop.asUnownedSerialExecutor()
     }
 
+    /// Runs tasks on the node's own thread, for what cannot afford to change threads twice a message.
+    ///
+    /// `Task(executorPreference: node.executor) { … }` waits for messages and sends them without leaving that
+    /// thread. While such a task computes or blocks, the node does nothing: keep it to microseconds.
+    public nonisolated var executor: any TaskExecutor { loop }
+
     // MARK: The run loop's (`Node+Drive.swift`)
 
     var engine: Engine

@@ -115,6 +115,37 @@ public final class Session: Identifiable, Sendable {
         try await node.send(message, confirm: confirm)
     }
 
+    /// Sends messages on the reliable lane, as if one after the other.
+    ///
+    /// One call, and one visit of the node's thread for some 256 of them, where calls one by one pay for it each
+    /// time. Returns when the last is what `confirm` says. If one fails those behind it may have been sent or not.
+    ///
+    /// - Parameters:
+    ///   - payloads: The application's bytes of each, at most 16 MiB.
+    ///   - channel: Order holds within one channel; at most 239 bytes of UTF-8.
+    ///   - recipients: Who gets them.
+    ///   - confirm: What to wait for.
+    ///   - deadline: How long each is worth sending.
+    ///   - priority: Their rank among what waits for the same links.
+    /// - Throws: `MessengerError` of the first that was not sent or delivered.
+    public func send(
+        contentsOf payloads: [[UInt8]],
+        on channel: String = "",
+        to recipients: MessageRecipients = .all,
+        confirm: Confirmation = .delivered,
+        deadline: Duration? = nil,
+        priority: MessagePriority = .normal
+    ) async throws(MessengerError) {
+        let messages = payloads.map { payload in
+            var message = outbound(payload, channel, recipients)
+            message.expires = deadline
+            message.priority = priority.inner
+            message.acknowledgeAtOnce = confirm != .accepted
+            return message
+        }
+        try await node.send(messages, confirm: confirm)
+    }
+
     /// Sends a message on the fast lane: at most once, never after a newer one of its `key`.
     ///
     /// Returns when it is handed over; nobody says whether it arrives. With `latest` the last value of

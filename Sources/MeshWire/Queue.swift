@@ -55,7 +55,9 @@ package struct Queue<Element: Sendable>: Sendable {
     package subscript(index: Int) -> Element? {
         _read {
             if index >= 0, index < count {
-                yield storage[head + index].element
+                // By the span: an array's element would be copied out whole.
+                let span = storage.span
+                yield span[head + index].element
             } else {
                 yield nil
             }
@@ -134,11 +136,12 @@ package struct Queue<Element: Sendable>: Sendable {
     /// The first place at which `isAtOrAfter` holds, if it holds for everything behind it too.
     @inlinable
     package func partition(_ isAtOrAfter: (borrowing Element) -> Bool) -> Int {
+        let span = storage.span
         var low = head
-        var high = storage.count
+        var high = span.count
         while low < high {
             let middle = low + (high - low) / 2
-            if storage[middle].element.map({ isAtOrAfter($0) }) ?? true {
+            if span[middle].element.map({ isAtOrAfter($0) }) ?? true {
                 high = middle
             } else {
                 low = middle + 1

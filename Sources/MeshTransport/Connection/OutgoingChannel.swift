@@ -138,7 +138,11 @@ struct ChannelTable<Channel: NumberedChannel>: Sendable {
     var indices: Range<Int> { channels.indices }
 
     subscript(index: Int) -> Channel {
-        _read { yield channels[index] }
+        // By the span: an array's element would be copied out for each property that is read of it.
+        _read {
+            let span = channels.span
+            yield span[index]
+        }
         _modify { yield &channels[index] }
     }
 
