@@ -1,5 +1,4 @@
 import Foundation
-import Glibc
 import Huddle
 import MeshNet
 import MeshWire
@@ -179,12 +178,4 @@ struct TransportBench {
             ).show(asJSON: isJSON)
         }
     }
-}
-
-/// Seconds of processor time of this process so far, user and system.
-private func processorTime() -> Double {
-    var usage = rusage()
-    unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
-    func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }

@@ -136,3 +136,11 @@ func withoutEcho<Result>(_ body: () -> Result) -> Result {
     defer { _ = unsafe tcsetattr(0, TCSAFLUSH, &before) }
     return body()
 }
+
+/// Seconds of processor time of this process so far, user and system.
+func processorTime() -> Double {
+    var usage = rusage()
+    unsafe getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}

@@ -59,8 +59,8 @@ extension Drift {
     mutating func lookForRival() {
         let delay = queueDelay
         let onePacket = longBandwidth.value > 0 ? packet / longBandwidth.value : 0
-        let limit = packets >= 16 ? max(1.5 * target, 0) : baseTime / 4 + 4 * onePacket
-        if delay > max(limit, baseTime / 4 + 4 * onePacket) {
+        let limit = max(1.5 * target(ofPackets: max(packets, 16)), baseTime / 4 + 4 * onePacket)
+        if delay > limit {
             if rival.rounds == 0 { rival.formerWindow = max(rival.formerWindow, size) }
             rival.rounds += 1
         } else if delay < target {

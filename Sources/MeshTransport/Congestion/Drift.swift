@@ -128,7 +128,10 @@ struct Drift: Sendable {
     /// The queueing delay that is aimed at (§5.2).
     ///
     /// It falls with the window, so that equal flows are at rest with equal windows only.
-    var target: Double {
+    var target: Double { target(ofPackets: packets) }
+
+    /// The same with a window of so many packets.
+    func target(ofPackets packets: Double) -> Double {
         let root = packets.squareRoot().squareRoot()
         let long = longBandwidth.value
         let onePacket = long > 0 ? packet / long : 0
