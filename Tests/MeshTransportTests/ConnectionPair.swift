@@ -8,6 +8,9 @@ struct ConnectionPair {
         var delay: Duration = .milliseconds(10)
         /// Added evenly from zero to this, so that packets overtake each other.
         var jitter: Duration = .zero
+        /// The share of packets that come later by ``lateness``.
+        var late = 0.0
+        var lateness: Duration = .milliseconds(5)
         var loss = 0.0
         var duplication = 0.0
         /// Nothing passes while set.
@@ -70,6 +73,11 @@ struct ConnectionPair {
         }
     }
 
+    /// The next packet of both sides gets this number, as after a long talk.
+    mutating func jump(to number: UInt64) {
+        for side in 0...1 { numbers[side][space] = max(numbers[side][space, default: 0], number) }
+    }
+
     /// Both sides shake hands anew.
     mutating func rekey(resumed: Bool) {
         space += 1
@@ -125,7 +133,8 @@ struct ConnectionPair {
         }
         let copies = generator.happens(link.duplication) ? 2 : 1
         for _ in 0..<copies {
-            let jitter = generator.duration(in: .zero...link.jitter)
+            var jitter = generator.duration(in: .zero...link.jitter)
+            if link.late > 0, generator.happens(link.late) { jitter += link.lateness }
             order += 1
             push(
                 Flight(
