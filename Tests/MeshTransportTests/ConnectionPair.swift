@@ -44,6 +44,8 @@ struct ConnectionPair {
     var violation: ProtocolViolation?
     var packets = [0, 0]
     var bytes = [0, 0]
+    /// How often a timer of a side was due.
+    var wakeUps = [0, 0]
     var isBusy = false
 
     private var generator: SeededGenerator
@@ -211,6 +213,7 @@ struct ConnectionPair {
             }
             for side in [Side.left, .right] {
                 if let deadline = self[side].deadline(now: now), deadline <= now {
+                    wakeUps[side.rawValue] += 1
                     self[side].advance(to: now)
                 }
             }

@@ -156,4 +156,51 @@ struct ConnectionRateTests {
         #expect(pair.violation == nil)
         #expect(!pair.isBusy)
     }
+
+    @Test(
+        "1,000 timers a second at most at any rate, blocked socket or not (quic-go#2601)",
+        arguments: [100_000.0, 1_000_000, 10_000_000, 40_000_000]
+    )
+    func wakeUps(rate: Double) throws {
+        var link = ConnectionPair.Link()
+        link.rate = rate
+        var pair = ConnectionPair(link: link)
+        let channel = try pair.left.openChannel(name: [1], class: .normal)
+        _ = bulk(&pair, channel, for: .milliseconds(500))
+        let before = pair.wakeUps
+        _ = bulk(&pair, channel, for: .milliseconds(500))
+        #expect(pair.wakeUps[0] - before[0] <= 550)
+        // A blocked socket loses what it is given.
+        pair.link.isDown = true
+        let blocked = pair.wakeUps
+        _ = bulk(&pair, channel, for: .milliseconds(500))
+        #expect(pair.wakeUps[0] - blocked[0] <= 550)
+        #expect(pair.wakeUps[1] - blocked[1] <= 550)
+        #expect(!pair.isBusy)
+    }
+
+    @Test(
+        "round trips around the first timeout and far above cause few resends (libudx#316)",
+        arguments: [180, 220, 250, 255, 300, 333, 400, 600, 1000, 2000]
+    )
+    func roundTrips(milliseconds: Int) throws {
+        var link = ConnectionPair.Link()
+        link.delay = .milliseconds(milliseconds) / 2
+        var pair = ConnectionPair(link: link)
+        let channel = try pair.left.openChannel(name: [1], class: .normal)
+        for index in 0..<200 {
+            _ = try pair.left.send(pattern(index, 1000), on: channel, now: pair.now)
+            pair.run(for: .milliseconds(50))
+        }
+        // What was sent before the first sample may go twice, and no more.
+        let early = pair.left.statistics.retransmittedBytes
+        #expect(early < 30_000, "\(early)")
+        for index in 0..<100 {
+            _ = try pair.left.send(pattern(index, 1000), on: channel, now: pair.now)
+            pair.run(for: .milliseconds(50))
+        }
+        pair.run(for: .seconds(5))
+        #expect(pair.received(.right).count == 300)
+        #expect(pair.left.statistics.retransmittedBytes == early)
+    }
 }
