@@ -66,7 +66,8 @@ struct EndpointScaleTests {
         network.run(for: .milliseconds(500))
         #expect(hub.endpoint.peer(slow.0)?.connection.statistics.queuedBytes ?? 0 > 30 << 20)
         let after = try turn(network, hub, channels)
-        #expect(after < before * 2, "\(before) then \(after)")
+        // Were it looked at message by message, it would be a hundred times as much.
+        #expect(after < before * 8, "\(before) then \(after)")
     }
 
     @Test(
