@@ -1,5 +1,5 @@
 import MeshSession
-public import MeshWire
+import MeshWire
 
 /// The lead of a session decides what the others propose, one move after the other.
 ///

@@ -19,9 +19,9 @@ struct JournalBench {
     }
 
     func run(in folder: String) async throws {
-        let ada = try await Self.start("ada", in: folder)
-        let bob = try await Self.start("bob", in: folder)
-        let cyd = try await Self.start("cyd", in: folder)
+        let ada = try await BenchPair.start("ada", in: folder)
+        let bob = try await BenchPair.start("bob", in: folder)
+        let cyd = try await BenchPair.start("cyd", in: folder)
         let hall = try await ada.createRoom(named: "bench")
         let mine = try await hall.start("bench")
         let bobs = try await Self.enter(bob, hall, mine.id)
@@ -52,7 +52,7 @@ struct JournalBench {
         let held = SystemClock.now()
         // It leaves no time for a hand-over of what it holds: there is none.
         await ada.stop()
-        let dan = try await Self.start("dan", in: folder)
+        let dan = try await BenchPair.start("dan", in: folder)
         guard let room = await bob.room else { throw Ended() }
         let dans = try await Self.enter(dan, room, mine.id)
         let joined = SystemClock.now()
@@ -71,16 +71,6 @@ struct JournalBench {
     }
 
     private struct Ended: Error {}
-
-    private static func start(_ name: String, in folder: String) async throws -> Node {
-        var configuration = NodeConfiguration(
-            name: name,
-            places: Places(below: "\(folder)/\(name)")
-        )
-        configuration.reach = .loopback
-        configuration.isDiscovering = false
-        return try await Node.start(configuration)
-    }
 
     private static func enter(
         _ node: Node,

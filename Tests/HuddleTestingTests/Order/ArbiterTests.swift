@@ -18,7 +18,7 @@ struct ArbiterTests {
         upTo count: Int
     ) async throws -> [LogEntry] {
         let ledger = room.ledgers[index]
-        let session = await ledger.session
+        let session = ledger.session
         let clock = room.simulation.clock
         return try await room.participants[index].run(within: .seconds(600)) {
             var accepted: [LogEntry] = []
@@ -94,7 +94,7 @@ struct ArbiterTests {
     func returning() async throws {
         let room = try await Ledgers(seed: 12, ["A", "B", "C"])
         let (lead, mover) = (room.participants[0], room.participants[1])
-        let session = await room.ledgers[1].session
+        let session = room.ledgers[1].session
         // It hears the move, and its answer goes nowhere.
         let silence = try LinkConditions(parsing: "loss 100%")
         for other in room.participants.dropFirst() {
@@ -117,7 +117,7 @@ struct ArbiterTests {
     @Test("the lead that hands over leaves what waits to the next")
     func handOver() async throws {
         let room = try await Ledgers(seed: 13, ["A", "B"])
-        let (lead, session) = (await room.ledgers[0].session, await room.ledgers[1].session)
+        let (lead, session) = (room.ledgers[0].session, room.ledgers[1].session)
         let next = try #require(await session.localParticipant)
         try await room.participants[0].run {
             // Without a closure moves wait.
@@ -137,7 +137,7 @@ struct ArbiterTests {
     @Test("what is no move, and who does not decide, is told at once")
     func errors() async throws {
         let room = try await Ledgers(seed: 14, ["A", "B"])
-        let (lead, session) = (await room.ledgers[0].session, await room.ledgers[1].session)
+        let (lead, session) = (room.ledgers[0].session, room.ledgers[1].session)
         func failure(_ move: [UInt8], within: Duration = .seconds(1)) async throws -> ArbiterError?
         {
             try await room.participants[1].run { () -> ArbiterError? in

@@ -93,7 +93,7 @@ struct Ledgers {
 
     /// Appends numbers one after the other, with the participant's own before each.
     func append(_ count: Int, as index: Int) async throws {
-        let session = await ledgers[index].session
+        let session = ledgers[index].session
         try await participants[index].run {
             for number in 0..<count {
                 try await session.log.append([UInt8(index), UInt8(number)])

@@ -33,7 +33,7 @@ struct LogTests {
     func echo() async throws {
         let room = try await Ledgers(seed: 2, ["A", "B"])
         room.simulation.network.set(delay: .milliseconds(50))
-        let (session, clock) = (await room.ledgers[1].session, room.simulation.clock)
+        let (session, clock) = (room.ledgers[1].session, room.simulation.clock)
         let ledger = room.ledgers[1]
         try await room.participants[1].run {
             async let entry = session.log.append([7])
@@ -77,7 +77,7 @@ struct LogTests {
     @Test("who comes late reads the newest 1,024 entries, and knows by the index what went before")
     func newcomer() async throws {
         var room = try await Ledgers(seed: 4, ["A"])
-        let session = await room.ledgers[0].session
+        let session = room.ledgers[0].session
         try await room.participants[0].run {
             for number in 0..<1100 {
                 try await session.log.append([UInt8(number & 255)])
@@ -96,7 +96,7 @@ struct LogTests {
     func refusals() async throws {
         let room = try await Ledgers(seed: 5, ["A", "B"])
         let ledger = room.ledgers[1]
-        let (lead, follower) = (await room.ledgers[0].session, await ledger.session)
+        let (lead, follower) = (room.ledgers[0].session, ledger.session)
         try await room.participants[0].run {
             let options = SessionOptions(control: .leadOnly)
             _ = try await lead.node.submit(.setOptions(options), session: lead.id)
