@@ -57,8 +57,11 @@ extension Drift {
 
     /// Counts rounds in which the queue stays although the window shrank.
     mutating func lookForRival() {
-        let delay = queueDelay
-        let onePacket = longBandwidth.value > 0 ? packet / longBandwidth.value : 0
+        // What a round saw itself counts too: behind a cut the delay of before lasts longer than rounds of a few packets.
+        let delay = min(queueDelay, round.least - baseTime)
+        // At the rate of now: behind a link that became slower a packet takes longer than ten seconds ago.
+        let rate = min(bandwidth.value, longBandwidth.value)
+        let onePacket = rate > 0 ? packet / rate : 0
         let limit = max(1.5 * target(ofPackets: max(packets, 16)), baseTime / 4 + 4 * onePacket)
         if delay > limit {
             if rival.rounds == 0 { rival.formerWindow = max(rival.formerWindow, size) }
@@ -121,6 +124,8 @@ extension Drift {
 
     private mutating func beginLook() {
         rival.looked = now
-        rival.look = Drain(window: size * 0.35)
+        // So little that a queue of one's own would be gone, however deep it is.
+        let share = 0.8 * baseTime / max(baseTime + queueDelay, 1e-9)
+        rival.look = Drain(window: size * min(share, 0.35))
     }
 }
