@@ -193,11 +193,9 @@ struct WireFormatTests {
         var number: UInt64 = 0
         func packet() -> [UInt8] {
             var bytes: [UInt8] = []
-            let capacity = Limits.datagramFloorBytes - Limits.sealOverheadBytes
             let isFilled = connection.build(
                 space: 0,
                 number: number,
-                capacity: capacity,
                 into: &bytes,
                 now: now
             )

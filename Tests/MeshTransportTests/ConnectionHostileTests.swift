@@ -224,7 +224,6 @@ struct ConnectionHostileTests {
         let isBuilt = connection.build(
             space: 1,
             number: 0,
-            capacity: 1168,
             into: &content,
             now: Self.start
         )
@@ -276,7 +275,6 @@ struct ConnectionHostileTests {
                 _ = connection.build(
                     space: 1,
                     number: number,
-                    capacity: 1168,
                     into: &out,
                     now: Self.start
                 )

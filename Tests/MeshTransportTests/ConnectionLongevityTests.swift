@@ -29,7 +29,6 @@ struct ConnectionLongevityTests {
             while left.build(
                 space: 1,
                 number: numbers[0],
-                capacity: 1168,
                 into: &content,
                 now: now
             ) {
@@ -42,7 +41,6 @@ struct ConnectionLongevityTests {
             while right.build(
                 space: 1,
                 number: numbers[1],
-                capacity: 1168,
                 into: &content,
                 now: now
             ) {
@@ -245,7 +243,6 @@ struct ConnectionLongevityTests {
                     connection.build(
                         space: 1,
                         number: out,
-                        capacity: 1168,
                         into: &content,
                         now: .zero
                     )

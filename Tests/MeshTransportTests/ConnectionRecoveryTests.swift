@@ -24,7 +24,6 @@ struct ConnectionRecoveryTests {
                 let isBuilt = connection.build(
                     space: 1,
                     number: next,
-                    capacity: 1168,
                     into: &content,
                     now: now
                 )

@@ -10,7 +10,6 @@ struct ConnectionStoredTests {
         let isBuilt = connection.build(
             space: 1,
             number: 0,
-            capacity: 1168,
             into: &content,
             now: ConnectionHostileTests.start + .seconds(1)
         )

@@ -7,6 +7,8 @@ import MeshWire
 /// The machine's speed plays no part: the same build prints the same figures everywhere. The bars are those of
 /// `20-transport.md` §9.
 enum LinkBench {
+    /// What an Ethernet frame carries of UDP over IPv4.
+    private static let ethernetBytes = 1472
     private static let losses = [0.0, 0.01, 0.05, 0.1, 0.2]
 
     /// 60 Hz of 200 bytes over 10 ms one way, reliable and in order.
@@ -56,6 +58,7 @@ enum LinkBench {
         for (loss, bar) in zip(losses, bars) {
             var path = LinkConditions()
             path.delay = .milliseconds(10)
+            path.mtuBytes = ethernetBytes
             if loss > 0 { path.loss = .independent(loss) }
             var run = FlowRun(
                 seed: 1,

@@ -13,6 +13,7 @@ struct TransportBench {
     private static let rounds = 5000
     private static let messageBytes = 64
     private static let bulkBytes = 64 << 10
+    private static let bulkBatch = 16
 
     func run(_ verb: String) async throws(Failure) -> Int32 {
         do {
@@ -75,9 +76,10 @@ struct TransportBench {
         of pair: BenchPair,
         for time: Duration
     ) async throws {
+        let batch = [[UInt8]](repeating: payload, count: Self.bulkBatch)
         let start = SystemClock.now()
         while SystemClock.now() - start < time {
-            try await pair.mine.send(payload, on: channel, confirm: .accepted)
+            try await pair.mine.send(contentsOf: batch, on: channel, confirm: .accepted)
         }
     }
 

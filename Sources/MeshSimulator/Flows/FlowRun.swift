@@ -204,7 +204,7 @@ package struct FlowRun {
     }
 
     private mutating func send(_ flow: Int, _ end: End) {
-        let capacity = flows[flow].ends[end.rawValue].configuration.contentBytes
+        let capacity = flows[flow].ends[end.rawValue].datagramBytes
         var deliveries: [Delivery] = []
         while true {
             var content: [UInt8] = []
@@ -213,7 +213,6 @@ package struct FlowRun {
             let isBuilt = flows[flow].ends[end.rawValue].build(
                 space: Self.space,
                 number: number,
-                capacity: capacity,
                 into: &content,
                 now: now
             )

@@ -39,7 +39,8 @@ struct Drift: Sendable {
     /// More than any link of ours holds; bounds the memory of sent packets.
     static let maximumBytes = 256 << 20
 
-    let packet: Double
+    /// Bytes of a packet, as the path's search leaves it.
+    var packet: Double
     /// A factor of the target; a quarter for what yields to everybody.
     let share: Double
 

@@ -7,7 +7,7 @@ struct ClassScheduler: Sendable {
     private var ready: [Queue<ChannelNumber>] = Array(repeating: Queue(), count: 6)
     /// Bytes each class may send before its betters.
     private var credit = [Double](repeating: 0, count: 6)
-    private let packetBytes: Double
+    var packetBytes: Double
 
     init(packetBytes: Int) { self.packetBytes = Double(packetBytes) }
 

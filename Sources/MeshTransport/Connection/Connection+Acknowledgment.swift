@@ -68,6 +68,7 @@ extension Connection {
             inFlightBytes -= packet.byteCount
             spaces[space].inFlightCount -= 1
         }
+        path.arrived(packet.byteCount, sent: packet.time)
         spaces[space].sent[place]?.frames = []
         spaces[space].sent[place]?.state = .acknowledged
         for frame in packet.frames { acknowledged(frame, space) }
@@ -106,6 +107,7 @@ extension Connection {
         congestion.take(sample, now: now)
         guard sample.roundEnded else { return }
         roundEnds = deliveredBytes
+        fitPackets()
         wasFull = isFull
         isFull = false
         let elapsed = Double((now - roundStarted).wholeNanoseconds) / 1e9
@@ -127,6 +129,8 @@ extension Connection {
             guard let awaited = fastAwaited[token] else { return }
             fastAwaited[token]?.left -= 1
             if awaited.left == 1 { reportFast(token, .delivered) }
+        case .pathProbe(let bytes):
+            path.probeArrived(bytes)
         case .acknowledgment(let largest):
             spaces[space].received.forget(through: largest)
         case .urgent(let frame):

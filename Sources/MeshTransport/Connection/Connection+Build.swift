@@ -13,21 +13,21 @@ struct PacketDraft {
 }
 
 extension Connection {
-    /// Appends one packet's content of at most `capacity` bytes; `false`, and nothing appended,
-    /// when nothing may leave now.
+    /// Appends one packet's content; `false`, and nothing appended, when nothing may leave now.
     ///
     /// `number` is the counter the packet will be sealed with; it must be used if the answer is
     /// `true`. In any space but the last adopted one only acknowledgments leave.
     package mutating func build(
         space identifier: UInt32,
         number: UInt64,
-        capacity: Int,
         into buffer: inout [UInt8],
         now: Instant
     ) -> Bool {
         guard let space = knownSpace(identifier) else { return false }
         let isCurrent = identifier == currentSpace
-        var draft = PacketDraft(start: buffer.count, end: buffer.count + capacity)
+        // What is sent again into a silence is small: larger ones may be what is swallowed.
+        let room = probeCount < 2 ? packetBytes : Self.floorBytes
+        var draft = PacketDraft(start: buffer.count, end: buffer.count + room)
         guard life == .open else {
             guard isCurrent, writeClose(into: &buffer) else { return false }
             finish(&draft, space, number, into: &buffer, now: now)
@@ -38,6 +38,10 @@ extension Connection {
         {
             controls.popFirst()
             write(control, into: &buffer)
+            finish(&draft, space, number, into: &buffer, now: now)
+            return true
+        }
+        if isCurrent, writePathProbe(&draft, into: &buffer, now: now) {
             finish(&draft, space, number, into: &buffer, now: now)
             return true
         }
@@ -90,6 +94,7 @@ extension Connection {
             isPingOwed = probesAllowed > 0
         }
         let bytes = count + Limits.sealOverheadBytes
+        path.left(full: bytes > path.datagramBytes - Self.fragmentMinimum)
         pacer.refill(
             rate: congestion.rate(smoothed: roundTrip.smoothed),
             packetBytes: packetBytes,

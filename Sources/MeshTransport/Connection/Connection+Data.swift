@@ -20,11 +20,12 @@ extension Connection {
         let rate = congestion.rate(smoothed: roundTrip.smoothed)
         pacer.refill(rate: rate, packetBytes: packetBytes, base: roundTrip.minimum, now: now)
         let isProbe = probesAllowed > 0
-        let hasReserve = inFlightBytes < congestion.window + Self.reservePackets * packetBytes
+        let hasReserve = inFlightBytes < congestion.window + Self.reservePackets * Self.floorBytes
         let hasWindow = inFlightBytes < congestion.window
         // Class control is not paced, and the fast lane may go into debt with the pacer.
         if isProbe || hasReserve { writeChannels(.control, &draft, into: &buffer, now: now) }
-        if !fast.isEmpty, isProbe || hasReserve, isProbe || pacer.isOpen(debt: 4 * packetBytes) {
+        if !fast.isEmpty, isProbe || hasReserve, isProbe || pacer.isOpen(debt: 4 * Self.floorBytes)
+        {
             writeFast(&draft, into: &buffer, now: now)
         }
         if isProbe || hasWindow && pacer.isOpen() {

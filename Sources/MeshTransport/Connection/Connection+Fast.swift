@@ -4,7 +4,8 @@ extension Connection {
     /// Bytes of a fast message that fit into one packet, whatever its numbers.
     var fastFragmentBytes: Int {
         // Type, flags, three varints of 8 bytes, two bytes of a fragment, a length of 4.
-        packetBytes - 32
+        // A fragment is as small as every path carries: it is cut once and may leave again later.
+        Self.floorBytes - 32
     }
 
     mutating func sendFast(

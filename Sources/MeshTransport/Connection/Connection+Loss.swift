@@ -23,10 +23,12 @@ extension Connection {
             guard packet.state == .inFlight else { continue }
             let due = packet.time + delay
             if packet.number + packetThreshold <= largest || due <= now {
-                sample.lost += packet.byteCount
-                sample.lostPackets.count(isTagged: packet.tag == congestion.tag)
-                let former = place > start ? spaces[space].sent[place - 1] : nil
-                if former?.state != .lost { sample.lossRuns += 1 }
+                if !packet.isPathProbe {
+                    sample.lost += packet.byteCount
+                    sample.lostPackets.count(isTagged: packet.tag == congestion.tag)
+                    let former = place > start ? spaces[space].sent[place - 1] : nil
+                    if former?.state != .lost { sample.lossRuns += 1 }
+                }
                 declareLost(place, space, now: now)
             } else {
                 spaces[space].lowestInFlight = min(spaces[space].lowestInFlight, packet.number)
@@ -37,7 +39,8 @@ extension Connection {
 
     private mutating func declareLost(_ place: Int, _ space: Int, now: Instant) {
         guard let packet = spaces[space].sent[place] else { return }
-        counters.packetsLost += 1
+        if !packet.isPathProbe { counters.packetsLost += 1 }
+        noteVanished(packet, now: now)
         spaces[space].sent[place]?.state = .lost
         spaces[space].sent[place]?.lostAt = now
         spaces[space].inFlightCount -= 1
@@ -70,7 +73,7 @@ extension Connection {
             markReady(index)
         case .fast(let token):
             reportFast(token, .expired)
-        case .acknowledgment, .copy: return
+        case .acknowledgment, .copy, .pathProbe: return
         case .urgent(let frame):
             requeue(frame)
         }

@@ -244,7 +244,7 @@ extension Connection {
     /// `false` if it is too large for a packet; when 64 wait, the oldest is dropped and counted.
     @discardableResult
     package mutating func sendControl(machine: UInt8, _ bytes: [UInt8]) -> Bool {
-        guard life == .open, bytes.count + 4 <= packetBytes else { return false }
+        guard life == .open, bytes.count + 4 <= Self.floorBytes else { return false }
         if controls.count >= Self.controlMaximum {
             controls.popFirst()
             counters.controlDropped += 1

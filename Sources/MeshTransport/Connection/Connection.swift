@@ -53,7 +53,9 @@ package struct Connection: Sendable {
     package internal(set) var peerDatagramBytes = Limits.datagramFloorBytes
 
     var life = Life.open
-    let packetBytes: Int
+    /// Bytes of frames that fit into a packet now.
+    var packetBytes = floorBytes
+    var path = PathSearch()
     var counters = TransportStatistics()
     var events = Queue<ConnectionEvent>()
     var nextToken: UInt64 = 0
@@ -135,7 +137,6 @@ package struct Connection: Sendable {
         configuration.connectionWindowBytes = max(configuration.connectionWindowBytes, 1 << 20)
         configuration.messageBytes = min(configuration.messageBytes, Limits.messageBytes)
         self.configuration = configuration
-        packetBytes = configuration.contentBytes
         lastHeard = now
         lastSent = now
         roundStarted = now
@@ -176,6 +177,7 @@ package struct Connection: Sendable {
         figures.windowBytes = congestion.window
         figures.inFlightBytes = inFlightBytes
         figures.queuedBytes = queuedCost
+        figures.datagramBytes = path.datagramBytes
         figures.bufferedBytes = Int(
             clamping: receiveWindow.received - min(receiveWindow.received, receiveWindow.released)
         )
@@ -187,6 +189,9 @@ package struct Connection: Sendable {
 
     /// Whether the connection takes no more sends.
     package var isClosed: Bool { life != .open }
+
+    /// Bytes of the datagrams that leave now, but for probes of the path.
+    package var datagramBytes: Int { path.datagramBytes }
 
     /// Takes the oldest event; the bytes of a reliable message are given back to the peer with it.
     package mutating func nextEvent() -> ConnectionEvent? {
@@ -208,9 +213,12 @@ package struct Connection: Sendable {
             for other in spaces where other.identifier != space {
                 retire(space: other.identifier, now: now)
             }
+            path = PathSearch()
+            packetBytes = Self.floorBytes
             congestion = Drift(packetBytes: packetBytes, now: now)
             roundTrip = RoundTripEstimator()
-            pacer = Pacer(packetBytes: packetBytes, now: now)
+            pacer = Pacer(packetBytes: Self.floorBytes, now: now)
+            scheduler.packetBytes = Double(Self.floorBytes)
             enqueue(.resume(from: 0))
         }
         _ = spaceIndex(space)
@@ -226,6 +234,7 @@ package struct Connection: Sendable {
         for place in 0..<old.sent.count {
             guard let packet = old.sent[place], packet.state == .inFlight else { continue }
             inFlightBytes -= packet.byteCount
+            if packet.isPathProbe { noteVanished(packet, now: now) }
             for frame in packet.frames { requeue(frame) }
         }
     }

@@ -7,6 +7,8 @@ enum SentFrame: Hashable, Sendable {
     case copy(ChannelNumber, sequence: UInt64, Range<Int>)
     case fast(token: UInt64)
     case urgent(UrgentFrame)
+    /// A probe of the path's size, alone in its packet.
+    case pathProbe(bytes: Int)
     /// Our own acknowledgment, up to this packet of the same key.
     case acknowledgment(largest: UInt64)
 }
@@ -45,6 +47,12 @@ struct SentPacket: Sendable {
     var wasProbed = false
     /// When it was declared lost.
     var lostAt = Instant.zero
+
+    /// Whether it tries a size of the path: its loss says nothing of congestion.
+    var isPathProbe: Bool {
+        guard case .pathProbe? = frames.first else { return false }
+        return true
+    }
 }
 
 /// The packet numbers of one handshake, both directions.

@@ -18,8 +18,10 @@ public struct TransportConfiguration: Hashable, Sendable {
     public var grace: Duration = Limits.grace
     /// Bytes of a message on the reliable lane, envelope included, at most 16 MiB.
     public var messageBytes = Limits.messageBytes
-    /// Bytes of the datagrams the path carries, headers and tag included.
-    public var datagramBytes = Limits.datagramFloorBytes
+    /// Bytes of the largest datagram to send and to take, headers and tag included.
+    ///
+    /// The search for what the path carries goes up to it, from 1,200 bytes.
+    public var datagramBytes = Limits.datagramCeilingBytes
     /// Bytes a channel queues before a send is refused with `wouldBlock`.
     ///
     /// A message larger than this is taken when the queue is empty. Raising it costs memory a
@@ -40,7 +42,4 @@ public struct TransportConfiguration: Hashable, Sendable {
 
     /// The defaults.
     public init() {}
-
-    /// Bytes of the frames that fit into one packet.
-    package var contentBytes: Int { datagramBytes - Limits.sealOverheadBytes }
 }

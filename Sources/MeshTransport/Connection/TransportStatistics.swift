@@ -1,3 +1,5 @@
+import MeshWire
+
 /// The figures of one connection; counters only grow.
 public struct TransportStatistics: Hashable, Sendable {
     /// The smoothed round-trip time; zero before the first sample (RFC 9002 §5.3).
@@ -20,6 +22,10 @@ public struct TransportStatistics: Hashable, Sendable {
     public var queuedBytes = 0
     /// Bytes received and not yet delivered.
     public var bufferedBytes = 0
+    /// Bytes of the largest datagrams the path is known to carry and the rate asks for.
+    public var datagramBytes = Limits.datagramFloorBytes
+    /// Times the path swallowed datagrams of a size that it had carried.
+    public var blackHoles: UInt64 = 0
     /// Packets built.
     public var packetsSent: UInt64 = 0
     /// Packets taken in.

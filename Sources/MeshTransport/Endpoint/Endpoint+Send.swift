@@ -41,11 +41,6 @@ extension Endpoint {
     private func build(_ peer: Peer, into batch: inout DatagramBatch, now: Instant) {
         for keys in [peer.previous, peer.current] {
             guard let keys else { continue }
-            let datagram = min(
-                configuration.transport.datagramBytes,
-                peer.connection.peerDatagramBytes
-            )
-            let capacity = datagram - Limits.sealOverheadBytes
             while !keys.box.traffic.sealing.isSpent(now: now) {
                 let count = batch.entries.count
                 batch.append(to: .address(keys.address)) { buffer in
@@ -54,7 +49,6 @@ extension Endpoint {
                     let isFilled = peer.connection.build(
                         space: keys.space,
                         number: keys.box.traffic.sealing.counter,
-                        capacity: capacity,
                         into: &buffer,
                         now: now
                     )
