@@ -149,36 +149,39 @@ extension Node {
 
     /// Hands messages to their lane in one go, in portions that no backlog overflows of, and waits as for each.
     func send(
-        _ messages: [OutboundMessage],
+        _ payloads: [[UInt8]],
+        like message: OutboundMessage,
         confirm: Confirmation
     ) async throws(MessengerError) {
         guard confirm != .processed else {
-            for message in messages { try await send(message, confirm: confirm) }
+            for payload in payloads {
+                var message = message
+                message.payload = payload
+                try await send(message, confirm: confirm)
+            }
             return
         }
         let isConfirmed = confirm == .delivered
         var begun: [RequestID] = []
         defer { for request in begun { outcomes[request] = nil } }
-        var rest = messages[...]
+        var rest = payloads[...]
         while !rest.isEmpty {
-            let start = begun.count
             var bytes = 0
-            while let message = rest.first, begun.count - start < Self.portionMessages,
-                begun.count == start || bytes + message.payload.count <= Self.portionBytes
-            {
-                let request = takeRequest()
-                try begin(message, as: request, isConfirmed: isConfirmed)
-                begun.append(request)
-                bytes += message.payload.count
-                rest.removeFirst()
+            let portion = rest.prefix(Self.portionMessages).prefix { payload in
+                defer { bytes += payload.count }
+                return bytes == 0 || bytes + payload.count <= Self.portionBytes
             }
-            for (place, request) in begun[start...].enumerated() {
-                let message = messages[start + place]
-                try await accepted(message, as: request, isConfirmed: isConfirmed)
-            }
+            rest = rest.dropFirst(portion.count)
+            var message = message
+            message.payload = portion.first ?? []
+            message.others = Array(portion.dropFirst())
+            let request = takeRequest()
+            try begin(message, as: request, isConfirmed: isConfirmed)
+            begun.append(request)
+            try await accepted(message, as: request, isConfirmed: isConfirmed)
         }
         guard isConfirmed else { return }
-        for (message, request) in zip(messages, begun) {
+        for request in begun {
             try await outcome(of: request)?.check(deadline: message.expires)
         }
     }

@@ -136,14 +136,11 @@ public final class Session: Identifiable, Sendable {
         deadline: Duration? = nil,
         priority: MessagePriority = .normal
     ) async throws(MessengerError) {
-        let messages = payloads.map { payload in
-            var message = outbound(payload, channel, recipients)
-            message.expires = deadline
-            message.priority = priority.inner
-            message.acknowledgeAtOnce = confirm != .accepted
-            return message
-        }
-        try await node.send(messages, confirm: confirm)
+        var message = outbound([], channel, recipients)
+        message.expires = deadline
+        message.priority = priority.inner
+        message.acknowledgeAtOnce = confirm != .accepted
+        try await node.send(payloads, like: message, confirm: confirm)
     }
 
     /// Sends a message on the fast lane: at most once, never after a newer one of its `key`.

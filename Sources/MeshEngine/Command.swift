@@ -101,6 +101,8 @@ package struct OutboundMessage: Sendable {
     /// The application's channel; order holds inside one channel and priority.
     package var channel: String
     package var payload: [UInt8]
+    /// What follows it, each a message of its own that is alike in all else; the request is answered once for all.
+    package var others: [[UInt8]] = []
     package var recipients: Recipients = .all
     package var lane: Lane = .reliable
     /// Whether the message waits for its predecessors of the channel at the receiver.

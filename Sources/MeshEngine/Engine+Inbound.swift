@@ -26,8 +26,18 @@ extension Engine {
     /// Takes what the endpoint has to tell; `true` if it was anything.
     mutating func receiveEndpointEvents(now: Instant) -> Bool {
         var tookAny = false
+        // Looked up once for a row of messages; the consensus must be its only owner when it changes it.
+        var room: RoomState?
         while let event = endpoint.nextEvent() {
             tookAny = true
+            if case .connection(let peer, .received(let message)) = event,
+                message.channel > ContentLane.channel
+            {
+                room = room ?? self.room
+                if let room { receive(message, from: peer, room: room, now: now) }
+                continue
+            }
+            room = nil
             switch event {
             case .connected(let connection):
                 connected(connection, now: now)
@@ -59,17 +69,8 @@ extension Engine {
         case .received(let message) where message.channel == ContentLane.channel:
             guard link(peer) != nil, room != nil else { return }
             events.append(.content(peer, message.bytes))
-        case .received(let message):
-            guard let room else { return }
-            lanes.receive(
-                message,
-                from: peer,
-                local: process,
-                room: room,
-                isTogether: companions.contains(peer),
-                endpoint: &endpoint,
-                now: now
-            )
+        case .received:
+            break  // of a session, taken before
         case .outcome(let token, let outcome):
             lanes.ended(token, outcome, of: peer, now: now)
             lanes.drain(peer, endpoint: &endpoint, now: now)
@@ -87,6 +88,24 @@ extension Engine {
         case .channelOpened, .channelClosed, .endpointFrame, .closedByPeer:
             break  // names travel with each message; the rest is the endpoint's
         }
+    }
+
+    /// Takes a message of a session.
+    private mutating func receive(
+        _ message: ReceivedMessage,
+        from peer: NodeID,
+        room: RoomState,
+        now: Instant
+    ) {
+        lanes.receive(
+            message,
+            from: peer,
+            local: process,
+            room: room,
+            isTogether: companions.contains(peer),
+            endpoint: &endpoint,
+            now: now
+        )
     }
 
     /// The number of consensus in CONTROL frames (`20-transport.md` §2).

@@ -31,10 +31,8 @@ package struct Envelope: Hashable, Sendable {
         }
 
         package init(_ participant: Participant) {
-            let check = participant.id.bytes.prefix(4).reversed().reduce(0) {
-                $0 << 8 | UInt32($1)
-            }
-            self.init(number: UInt64(participant.number), check: check)
+            let first = UInt32(truncatingIfNeeded: participant.id.words.0 >> 32)
+            self.init(number: UInt64(participant.number), check: first.byteSwapped)
         }
     }
 

@@ -50,29 +50,28 @@ extension SessionLanes {
 
     /// Nobody waits any more for one delivery to a quiet node.
     mutating func becomeQuiet(_ delivery: Delivery) {
-        guard var entry = outstanding[delivery.request],
-            !entry.quiet.contains(delivery.participant)
+        guard let place = outstanding.index(forKey: delivery.request),
+            !outstanding.values[place].quiet.contains(delivery.participant)
         else { return }
-        entry.quiet.append(delivery.participant)
-        keep(entry, of: delivery.request)
+        outstanding.values[place].quiet.append(delivery.participant)
+        keep(at: place)
     }
 
-    /// Keeps what is known of a request, and tells what the application waits for.
-    mutating func keep(_ entry: Outstanding, of request: RequestID) {
-        guard entry.pending > 0 else {
-            outstanding[request] = nil
-            events.append(.sendOutcome(request, entry.report))
+    /// Tells what the application waits for of a request, and forgets the request with its outcome.
+    mutating func keep(at place: Dictionary<RequestID, Outstanding>.Index) {
+        let request = outstanding.keys[place]
+        guard outstanding.values[place].pending > 0 else {
+            let report = outstanding.remove(at: place).value.report
+            events.append(.sendOutcome(request, report))
             return
         }
-        var entry = entry
         // Where only quiet ones are addressed, somebody waits for them.
-        if !entry.isSettledInPart, entry.pending == entry.quiet.count,
-            !entry.report.delivered.isEmpty
-        {
-            entry.isSettledInPart = true
-            events.append(.settledInPart(request))
-        }
-        outstanding[request] = entry
+        guard !outstanding.values[place].isSettledInPart,
+            outstanding.values[place].pending == outstanding.values[place].quiet.count,
+            !outstanding.values[place].report.delivered.isEmpty
+        else { return }
+        outstanding.values[place].isSettledInPart = true
+        events.append(.settledInPart(request))
     }
 }
 

@@ -17,7 +17,10 @@ extension SessionLanes {
         endpoint: inout Endpoint,
         now: Instant
     ) {
-        guard let name = SessionChannelName(message.name) else {
+        let index = index(of: nodeID)
+        // The name is the channel's, told once.
+        let known = peers[index].incoming.first { $0.channel == message.channel }
+        guard let name = known?.name ?? SessionChannelName(message.name) else {
             statistics.malformed += 1
             return
         }
@@ -29,8 +32,7 @@ extension SessionLanes {
             bytes: message.bytes,
             until: now + Self.heldTime
         )
-        let index = index(of: nodeID)
-        if message.lane == .reliable {
+        if message.lane == .reliable, known == nil {
             note(message.channel, name, at: index, endpoint: &endpoint)
         }
         // Behind a message that waits, the others wait too: order holds.
@@ -75,8 +77,7 @@ extension SessionLanes {
         at index: Int,
         endpoint: inout Endpoint
     ) {
-        let isKnown = peers[index].incoming.contains { $0.channel == channel }
-        guard !isKnown, peers[index].incoming.count < Limits.channels else { return }
+        guard peers[index].incoming.count < Limits.channels else { return }
         withPeer(at: index) { $0.incoming.append(Incoming(channel: channel, name: name)) }
         if paused.contains(name) { endpoint.hold(channel, of: peers[index].nodeID, true) }
     }

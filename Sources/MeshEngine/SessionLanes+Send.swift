@@ -23,7 +23,7 @@ extension SessionLanes {
             case .all: session.participants.map(\.id)
             case .only(let chosen): chosen
             }
-        let size = message.payload.count
+        let size = message.others.reduce(message.payload.count) { max($0, $1.count) }
         guard size <= Self.messageBytes else {
             // The fast lane's limit depends on the path, so the pair itself refuses there.
             let reason = SendFailure.tooLarge(size: size, limit: Self.messageBytes)
@@ -32,8 +32,10 @@ extension SessionLanes {
         let recipients = addressed.filter { $0 != sender.id }
         outstanding[request] = Outstanding(
             // One more than the recipients, so that the request cannot end inside this loop.
-            unaccepted: recipients.count + 1,
+            unaccepted: recipients.count * (1 + message.others.count) + 1,
             pending: recipients.count + 1,
+            parts: message.others.isEmpty
+                ? [] : recipients.map { Part(participant: $0, left: 1 + message.others.count) },
             report: SendReport(delivered: [], failures: [])
         )
         let key = ChannelKey(
@@ -49,8 +51,10 @@ extension SessionLanes {
                 participant: recipient
             )
             guard let participant = session.participant(recipient) else {
-                accept(request)
-                finish(delivery, .notActive)
+                for _ in 0...message.others.count {
+                    accept(request)
+                    finish(delivery, .notActive)
+                }
                 continue
             }
             let envelope = Envelope(
@@ -59,14 +63,19 @@ extension SessionLanes {
                 mark: message.mark,
                 receipt: message.receipt
             )
-            let waiting = Waiting(
-                delivery: delivery,
-                key: key,
-                bytes: envelope.encode(message.payload),
-                options: options,
-                expires: options.expires
-            )
-            submit(waiting, to: participant.process.nodeID, endpoint: &endpoint, now: now)
+            let index = index(of: participant.process.nodeID)
+            func submit(_ payload: [UInt8]) {
+                let waiting = Waiting(
+                    delivery: delivery,
+                    key: key,
+                    bytes: envelope.encode(payload),
+                    options: options,
+                    expires: options.expires
+                )
+                self.submit(waiting, at: index, endpoint: &endpoint, now: now)
+            }
+            submit(message.payload)
+            for payload in message.others { submit(payload) }
         }
         accept(request)
         settle(request)
@@ -104,18 +113,17 @@ extension SessionLanes {
 
     /// Ends the request if every recipient's outcome was known before this call returned.
     private mutating func settle(_ request: RequestID) {
-        guard var entry = outstanding[request] else { return }
-        entry.pending -= 1
-        keep(entry, of: request)
+        guard let place = outstanding.index(forKey: request) else { return }
+        outstanding.values[place].pending -= 1
+        keep(at: place)
     }
 
     private mutating func submit(
         _ waiting: Waiting,
-        to nodeID: NodeID,
+        at index: Int,
         endpoint: inout Endpoint,
         now: Instant
     ) {
-        let index = index(of: nodeID)
         let mustWait =
             !peers[index].isConnected || peers[index].backlog.contains(waiting.key)
         if waiting.key.lane == .fast || !mustWait {

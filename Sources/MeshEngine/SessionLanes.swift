@@ -84,11 +84,20 @@ struct SessionLanes: Sendable {
     struct Outstanding: Sendable {
         var unaccepted: Int
         var pending: Int
+        /// Of several messages in one request: what each recipient still lacks.
+        var parts: [Part] = []
         /// The recipients among the pending ones that are quiet.
         var quiet: [ParticipantID] = []
         /// Whether it was told that only those are left.
         var isSettledInPart = false
         var report: SendReport
+    }
+
+    /// What becomes of the messages of one request to one participant.
+    struct Part: Sendable {
+        var participant: ParticipantID
+        var left: Int
+        var failure: SendFailure?
     }
 
     /// The nodes, sorted.
@@ -195,10 +204,9 @@ struct SessionLanes: Sendable {
 
     /// One recipient's pair has taken the message, or never will.
     mutating func accept(_ request: RequestID) {
-        guard var entry = outstanding[request] else { return }
-        entry.unaccepted -= 1
-        outstanding[request] = entry
-        if entry.unaccepted == 0 { events.append(.accepted(request)) }
+        guard let place = outstanding.index(forKey: request) else { return }
+        outstanding.values[place].unaccepted -= 1
+        if outstanding.values[place].unaccepted == 0 { events.append(.accepted(request)) }
     }
 
     /// The same for a message that may have been accepted already.
@@ -208,17 +216,29 @@ struct SessionLanes: Sendable {
 
     /// One recipient's outcome is known; `nil` if the message arrived.
     mutating func finish(_ delivery: Delivery, _ failure: SendFailure?) {
-        guard var entry = outstanding[delivery.request] else { return }
-        if let failure {
-            entry.report.failures.append(
-                SendReport.Failure(participant: delivery.participant, reason: failure)
-            )
-        } else {
-            entry.report.delivered.append(delivery.participant)
+        guard let place = outstanding.index(forKey: delivery.request) else { return }
+        outstanding.values[place].finish(delivery.participant, failure)
+        keep(at: place)
+    }
+}
+
+extension SessionLanes.Outstanding {
+    /// One message to a participant arrived, or never will.
+    mutating func finish(_ participant: ParticipantID, _ failure: SendFailure?) {
+        var failure = failure
+        if let part = parts.firstIndex(where: { $0.participant == participant }) {
+            parts[part].left -= 1
+            parts[part].failure = parts[part].failure ?? failure
+            guard parts[part].left == 0 else { return }
+            failure = parts[part].failure
         }
-        entry.pending -= 1
-        entry.quiet.removeAll { $0 == delivery.participant }
-        keep(entry, of: delivery.request)
+        if let failure {
+            report.failures.append(SendReport.Failure(participant: participant, reason: failure))
+        } else {
+            report.delivered.append(participant)
+        }
+        pending -= 1
+        if !quiet.isEmpty { quiet.removeAll { $0 == participant } }
     }
 }
 
