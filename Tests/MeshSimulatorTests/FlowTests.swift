@@ -153,7 +153,9 @@ struct FlowTests {
         run.bottleneck.conditions.rateBitsPerSecond = Int64(megabits * 1e5)
         run.run(until: .seconds(3))
         _ = run.takeQueue()
+        let fallen = delivered(run)
         run.run(until: .seconds(5))
+        #expect((delivered(run) - fallen) / 2 >= 0.08 * cell.capacity)
         // Not a second sender: nobody else fills this queue, so the delay stays the target's.
         #expect(run.takeQueue().mean < .milliseconds(12))
         let before = delivered(run)
@@ -163,6 +165,20 @@ struct FlowTests {
         run.run(until: .milliseconds(5_900))
         #expect(found > before)
         #expect((delivered(run) - found) / 0.5 >= 0.9 * cell.capacity)
+    }
+
+    @Test("a way that became longer is no queue, and is not yielded to for ever")
+    func longerWay() {
+        let cell = Cell(megabits: 20, roundTrip: 0.0003, buffer: 100)
+        var run = cell.bulk
+        run.run(until: .seconds(2))
+        run.forward.conditions.delay = .milliseconds(5)
+        run.backward.conditions.delay = .milliseconds(5)
+        run.run(until: .seconds(3))
+        let before = delivered(run)
+        run.run(until: .seconds(6))
+        let share = (delivered(run) - before) / 3 / cell.capacity
+        #expect(share >= 0.85, "\(share)")
     }
 
     @Test("an application with little to say keeps the rate that was found — §5.3")

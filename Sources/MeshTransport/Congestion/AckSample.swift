@@ -1,5 +1,24 @@
 import MeshWire
 
+/// What an acknowledgment told of all packets, and of those of the background class by themselves.
+struct AckSamples: Sendable {
+    var all = AckSample()
+    var background = AckSample()
+
+    /// The background's share, with what is measured of the path in common.
+    func yielding(isFull: Bool, inFlight: Int) -> AckSample {
+        var sample = background
+        sample.lossRuns = all.lossRuns
+        sample.roundTrip = all.roundTrip
+        sample.rate = all.rate
+        sample.roundEnded = all.roundEnded
+        sample.isApplicationLimited = !isFull
+        sample.isFull = isFull
+        sample.inFlight = inFlight
+        return sample
+    }
+}
+
 /// What one acknowledgment, or the timer of one, told of the packets in flight.
 struct AckSample: Sendable {
     /// Bytes that arrived.
@@ -30,6 +49,24 @@ struct AckSample: Sendable {
     var isFull = false
     /// Bytes in flight now.
     var inFlight = 0
+
+    /// A packet arrived, or came after all if it `wasLost`.
+    mutating func arrived(_ byteCount: Int, isTagged: Bool, wasLost: Bool) {
+        if wasLost {
+            undone += byteCount
+            undonePackets.count(isTagged: isTagged)
+        } else {
+            acknowledged += byteCount
+            if isTagged { acknowledgedOfTag += byteCount }
+            packets.count(isTagged: isTagged)
+        }
+    }
+
+    /// A packet is declared lost.
+    mutating func lost(_ byteCount: Int, isTagged: Bool) {
+        lost += byteCount
+        lostPackets.count(isTagged: isTagged)
+    }
 
     /// Packets, and of these those that belong to the experiment that runs.
     struct Tally: Hashable, Sendable {

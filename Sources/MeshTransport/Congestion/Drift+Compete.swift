@@ -59,10 +59,7 @@ extension Drift {
     mutating func lookForRival() {
         // What a round saw itself counts too: behind a cut the delay of before lasts longer than rounds of a few packets.
         let delay = min(queueDelay, round.least - baseTime)
-        // At the rate of now: behind a link that became slower a packet takes longer than ten seconds ago.
-        let rate = min(bandwidth.value, longBandwidth.value)
-        let onePacket = rate > 0 ? packet / rate : 0
-        let limit = max(1.5 * target(ofPackets: max(packets, 16)), baseTime / 4 + 4 * onePacket)
+        let limit = max(1.5 * target(ofPackets: max(packets, 16)), baseTime / 4 + 4 * packetTime)
         if delay > limit {
             if rival.rounds == 0 { rival.formerWindow = max(rival.formerWindow, size) }
             rival.rounds += 1
@@ -75,7 +72,7 @@ extension Drift {
         mode = .compete
         drain = nil
         test = nil
-        size = max(size, min(rival.formerWindow, bandwidth.value * baseTime))
+        size = max(size, min(rival.formerWindow, longBandwidth.value * baseTime))
         rival.greatestDelay = delay
         rival.looked = now
         rival.cubic.begin(window: packets, maximum: packets, now: now)

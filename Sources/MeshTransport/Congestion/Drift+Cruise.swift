@@ -82,6 +82,8 @@ extension Drift {
             drain == nil
         else { return }
         bandwidth.reset(to: greater)
+        // A window of many packets filled the link meanwhile; a small one says nothing of what it carries.
+        if packets >= 8 { slowed = (greater, now) }
         rival.formerWindow = max(rival.formerWindow, size)
         size = min(size, greater * (baseTime + target) / (1 - randomLoss) + burst.value)
         slices = (.infinity, .infinity)
@@ -144,8 +146,8 @@ extension Drift {
                 8 * self.packets
             )
         )
-        // So far that nothing overflows any more if it was all ours.
-        size *= min(0.8, max(0.95 * (1 - share), 0.2))
+        // So far that nothing overflows any more if it was all ours; what yields goes down to half at least.
+        size *= min(self.share < 1 ? 0.5 : 0.8, max(0.95 * (1 - share), 0.2))
         begin(test: test)
     }
 }

@@ -33,6 +33,8 @@ struct Drift: Sendable {
     }
 
     static let minimumPackets = 2.0
+    /// The factor of the target of what yields to everybody (§5.5).
+    static let backgroundShare = 0.25
     /// The most loss that is taken for the link's own.
     static let randomLossMaximum = 0.6
     static let initialPackets = 32
@@ -92,6 +94,8 @@ struct Drift: Sendable {
     // A slower link.
     var slice = Slice()
     var slices = (first: Double.infinity, second: Double.infinity)
+    /// What it carried when it was found, and when that was.
+    var slowed = (rate: 0.0, at: Instant(nanoseconds: .min / 2))
 
     var rival = Rival()
     var lastFull = Instant.zero
@@ -134,9 +138,16 @@ struct Drift: Sendable {
     /// The same with a window of so many packets.
     func target(ofPackets packets: Double) -> Double {
         let root = packets.squareRoot().squareRoot()
-        let long = longBandwidth.value
-        let onePacket = long > 0 ? packet / long : 0
-        return (0.3 / root * max(baseTime, 0.008) + 0.8 * jitter + onePacket) * share
+        return (0.3 / root * max(baseTime, 0.008) + 0.8 * jitter + packetTime) * share
+    }
+
+    /// How long the link takes for a packet, as far as it is known.
+    ///
+    /// A link that became slower counts as soon as that was seen, not when the ten seconds of before are over.
+    var packetTime: Double {
+        let isSlower = now.seconds(since: slowed.at) < 10
+        let rate = isSlower ? min(slowed.rate, longBandwidth.value) : longBandwidth.value
+        return rate > 0 ? packet / rate : 0
     }
 
     /// Bytes a second to pace at.

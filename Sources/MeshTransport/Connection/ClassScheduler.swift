@@ -22,10 +22,18 @@ struct ClassScheduler: Sendable {
         ready[Int(trafficClass.rawValue)].append(channel)
     }
 
-    /// The class whose turn it is.
-    func next() -> TrafficClass? {
+    /// Whether nothing but the background waits.
+    var hasOnlyBackground: Bool {
+        let last = Int(TrafficClass.background.rawValue)
+        for index in 0..<last where !ready[index].isEmpty { return false }
+        return !ready[last].isEmpty
+    }
+
+    /// The class whose turn it is; the background's only if it may have one.
+    func next(withBackground mayYield: Bool = true) -> TrafficClass? {
         var best: Int?
-        for index in ready.indices where !ready[index].isEmpty {
+        let classes = mayYield ? ready.count : Int(TrafficClass.background.rawValue)
+        for index in 0..<classes where !ready[index].isEmpty {
             guard let chosen = best else {
                 best = index
                 continue

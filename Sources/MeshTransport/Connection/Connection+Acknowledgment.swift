@@ -16,7 +16,7 @@ extension Connection {
             spaces[space].largestAcknowledged ?? largest,
             largest
         )
-        var sample = AckSample()
+        var samples = AckSamples()
         var newest: SentPacket?
         var largestTime: Instant?
         for range in frame.ranges {
@@ -26,9 +26,9 @@ extension Connection {
                     defer { place += 1 }
                     guard packet.state != .acknowledged else { continue }
                     if packet.number == largest { largestTime = packet.time }
-                    if packet.delivered >= roundEnds { sample.roundEnded = true }
+                    if packet.delivered >= roundEnds { samples.all.roundEnded = true }
                     if newest.map({ $0.time < packet.time }) ?? true { newest = packet }
-                    acknowledge(place, space, &sample)
+                    acknowledge(place, space, &samples)
                 }
             }
         }
@@ -36,11 +36,11 @@ extension Connection {
         if isLargestNew, let largestTime {
             let delay = min(Duration.microseconds(Int64(min(frame.delay, 1 << 40))), peerDelay)
             roundTrip.update(now - largestTime, delay: delay, now: now)
-            sample.roundTrip = roundTrip.latest
+            samples.all.roundTrip = roundTrip.latest
         }
-        detectLost(space, &sample, now: now)
-        note(sample)
-        if let newest { delivered(&sample, newest, now: now) }
+        detectLost(space, &samples, now: now)
+        note(samples.all)
+        if let newest { delivered(&samples, newest, now: now) }
         spaces[space].prune(before: now - roundTrip.smoothed * 2 - .milliseconds(20))
     }
 
@@ -54,18 +54,25 @@ extension Connection {
     }
 
     /// Notes one packet's arrival.
-    private mutating func acknowledge(_ place: Int, _ space: Int, _ sample: inout AckSample) {
+    private mutating func acknowledge(_ place: Int, _ space: Int, _ samples: inout AckSamples) {
         guard let packet = spaces[space].sent[place] else { return }
-        let isTagged = packet.tag == congestion.tag
-        if packet.state == .lost {
-            sample.undone += packet.byteCount
-            sample.undonePackets.count(isTagged: isTagged)
+        let wasLost = packet.state == .lost
+        samples.all.arrived(
+            packet.byteCount,
+            isTagged: packet.tag == congestion.tag,
+            wasLost: wasLost
+        )
+        if let tag = packet.backgroundTag {
+            samples.background.arrived(
+                packet.byteCount,
+                isTagged: tag == background.tag,
+                wasLost: wasLost
+            )
+        }
+        if wasLost {
             lossWasSpurious(packet.number, space)
         } else {
-            sample.acknowledged += packet.byteCount
-            if isTagged { sample.acknowledgedOfTag += packet.byteCount }
-            sample.packets.count(isTagged: isTagged)
-            inFlightBytes -= packet.byteCount
+            landed(packet)
             spaces[space].inFlightCount -= 1
         }
         path.arrived(packet.byteCount, sent: packet.time)
@@ -89,27 +96,27 @@ extension Connection {
     /// Tells the controller, with the rate between sending and arrival of the newest packet
     /// (draft-cheng-iccrg-delivery-rate-estimation).
     private mutating func delivered(
-        _ sample: inout AckSample,
+        _ samples: inout AckSamples,
         _ newest: SentPacket,
         now: Instant
     ) {
-        deliveredBytes += UInt64(sample.acknowledged + sample.undone)
+        deliveredBytes += UInt64(samples.all.acknowledged + samples.all.undone)
         deliveredAt = now
         deliveredSentAt = newest.time
         let interval = max(now - newest.deliveredAt, newest.time - newest.deliveredSentAt)
         // One batch of the receiver is no rate.
         if interval > max(roundTrip.minimum / 2, .microseconds(10)) {
-            sample.rate = Double(deliveredBytes - newest.delivered) / interval.inSeconds
-            sample.isApplicationLimited = newest.isApplicationLimited
+            samples.all.rate = Double(deliveredBytes - newest.delivered) / interval.inSeconds
+            samples.all.isApplicationLimited = newest.isApplicationLimited
         }
-        sample.isFull = isFull || wasFull
-        sample.inFlight = inFlightBytes
-        congestion.take(sample, now: now)
-        guard sample.roundEnded else { return }
+        samples.all.isFull = isFull || wasFull
+        control(samples, now: now)
+        guard samples.all.roundEnded else { return }
         roundEnds = deliveredBytes
         fitPackets()
         wasFull = isFull
         isFull = false
+        isBackgroundFull = false
         let elapsed = Double((now - roundStarted).wholeNanoseconds) / 1e9
         if elapsed > 0.001 {
             let rate = Double(deliveredBytes - roundDelivered) / elapsed
@@ -117,6 +124,24 @@ extension Connection {
             roundStarted = now
             roundDelivered = deliveredBytes
         }
+    }
+
+    /// Tells the controllers, the background's only while it has anything on its way.
+    mutating func control(_ samples: AckSamples, now: Instant) {
+        var sample = samples.all
+        sample.inFlight = inFlightBytes
+        congestion.take(sample, now: now)
+        guard backgroundInFlight > 0 || samples.background.packets.all > 0 else { return }
+        background.take(
+            samples.yielding(isFull: isBackgroundFull, inFlight: backgroundInFlight),
+            now: now
+        )
+    }
+
+    /// A packet is not in flight any more.
+    mutating func landed(_ packet: SentPacket) {
+        inFlightBytes -= packet.byteCount
+        if packet.backgroundTag != nil { backgroundInFlight -= packet.byteCount }
     }
 
     private mutating func acknowledged(_ frame: SentFrame, _ space: Int) {

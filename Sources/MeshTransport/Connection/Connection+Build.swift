@@ -10,6 +10,8 @@ struct PacketDraft {
     var hasMessage = false
     /// Whether anything is in that should leave even without an acknowledgment due.
     var hasContent = false
+    /// Whether anything of the background class is in.
+    var isBackground = false
 }
 
 extension Connection {
@@ -108,6 +110,7 @@ extension Connection {
             deliveredSentAt = now
         }
         inFlightBytes += bytes
+        if draft.isBackground { backgroundInFlight += bytes }
         spaces[space].inFlightCount += 1
         spaces[space].lastElicitingSent = now
         spaces[space].sent.append(
@@ -120,6 +123,7 @@ extension Connection {
                 deliveredSentAt: deliveredSentAt,
                 isApplicationLimited: deliveredBytes < applicationLimitedUntil,
                 tag: congestion.tag,
+                backgroundTag: draft.isBackground ? background.tag : nil,
                 frames: draft.frames
             )
         )

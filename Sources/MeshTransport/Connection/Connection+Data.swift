@@ -34,9 +34,14 @@ extension Connection {
         guard !isProbe, !fast.isEmpty || !scheduler.isEmpty else { return }
         if hasWindow, !pacer.isOpen() {
             isFull = true
+            isBackgroundFull = true
             pacingDeadline = pacer.opens(rate: rate, packetBytes: packetBytes, now: now)
         } else if !hasWindow {
             isFull = true
+            isBackgroundFull = true
+        } else if scheduler.hasOnlyBackground {
+            // What waits yields: the window itself is not what holds it back.
+            applicationLimitedUntil = deliveredBytes + UInt64(max(inFlightBytes, 1))
         }
     }
 
@@ -115,8 +120,12 @@ extension Connection {
         into buffer: inout [UInt8],
         now: Instant
     ) {
-        // Each round either fills the packet or empties a class's turn.
-        while buffer.count < draft.end, let trafficClass = scheduler.next() {
+        // Each round either fills the packet or empties a class's turn; the background yields to a window of its own.
+        while buffer.count < draft.end {
+            let mayYield = probesAllowed > 0 || backgroundInFlight < background.window
+            if !mayYield, !scheduler.isEmpty(.background) { isBackgroundFull = true }
+            guard let trafficClass = scheduler.next(withBackground: mayYield) else { return }
+            if trafficClass == .background { draft.isBackground = true }
             guard writeChannels(trafficClass, &draft, into: &buffer, now: now) else { return }
         }
     }

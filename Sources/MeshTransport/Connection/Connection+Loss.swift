@@ -6,7 +6,7 @@ extension Connection {
     static let granularity: Duration = .milliseconds(1)
 
     /// Declares lost what is too old by number or by time (RFC 9002 §6.1).
-    mutating func detectLost(_ space: Int, _ sample: inout AckSample, now: Instant) {
+    mutating func detectLost(_ space: Int, _ samples: inout AckSamples, now: Instant) {
         spaces[space].lossTime = nil
         guard let largest = spaces[space].largestAcknowledged, spaces[space].inFlightCount > 0
         else { return }
@@ -24,10 +24,15 @@ extension Connection {
             let due = packet.time + delay
             if packet.number + packetThreshold <= largest || due <= now {
                 if !packet.isPathProbe {
-                    sample.lost += packet.byteCount
-                    sample.lostPackets.count(isTagged: packet.tag == congestion.tag)
+                    samples.all.lost(packet.byteCount, isTagged: packet.tag == congestion.tag)
+                    if let tag = packet.backgroundTag {
+                        samples.background.lost(
+                            packet.byteCount,
+                            isTagged: tag == background.tag
+                        )
+                    }
                     let former = place > start ? spaces[space].sent[place - 1] : nil
-                    if former?.state != .lost { sample.lossRuns += 1 }
+                    if former?.state != .lost { samples.all.lossRuns += 1 }
                 }
                 declareLost(place, space, now: now)
             } else {
@@ -44,7 +49,7 @@ extension Connection {
         spaces[space].sent[place]?.state = .lost
         spaces[space].sent[place]?.lostAt = now
         spaces[space].inFlightCount -= 1
-        inFlightBytes -= packet.byteCount
+        landed(packet)
         // The frames stay with the packet, in case it comes after all.
         for frame in packet.frames { requeue(frame) }
     }
@@ -146,6 +151,7 @@ extension Connection {
         probeCount += 1
         counters.probeTimeouts += 1
         congestion.probeTimedOut(consecutive: probeCount, now: now)
+        background.probeTimedOut(consecutive: probeCount, now: now)
         abandonFormerSpaces(now: now)
         probesAllowed = probeCount > 3 ? 1 : 2
         isPingOwed = true

@@ -48,6 +48,7 @@ extension Connection {
     private mutating func resizePackets() {
         packetBytes = path.datagramBytes - Limits.sealOverheadBytes
         congestion.packet = Double(packetBytes)
+        background.packet = Double(packetBytes)
         scheduler.packetBytes = Double(packetBytes)
     }
 }

@@ -10,11 +10,10 @@ extension Connection {
         guard life == .open else { return }
         for space in spaces.indices {
             if let time = spaces[space].lossTime, time <= now {
-                var sample = AckSample()
-                detectLost(space, &sample, now: now)
-                note(sample)
-                sample.inFlight = inFlightBytes
-                congestion.take(sample, now: now)
+                var samples = AckSamples()
+                detectLost(space, &samples, now: now)
+                note(samples.all)
+                control(samples, now: now)
             }
         }
         if let probe = probeDeadline, probe <= now { probeTimedOut(now: now) }

@@ -66,6 +66,11 @@ package struct Connection: Sendable {
     var currentSpace: UInt32?
     var roundTrip = RoundTripEstimator()
     var congestion: Drift
+    /// The window of the background class, inside the other (§5.5).
+    var background: Drift
+    var backgroundInFlight = 0
+    /// Whether the background waited for a window during the round.
+    var isBackgroundFull = false
     var pacer: Pacer
     var redundancy = Redundancy()
     var pacingDeadline: Instant?
@@ -141,6 +146,7 @@ package struct Connection: Sendable {
         lastSent = now
         roundStarted = now
         congestion = Drift(packetBytes: packetBytes, now: now)
+        background = Drift(packetBytes: packetBytes, share: Drift.backgroundShare, now: now)
         pacer = Pacer(packetBytes: packetBytes, now: now)
         scheduler = ClassScheduler(packetBytes: packetBytes)
         receiveWindow = ReceiveWindow(size: configuration.connectionWindowBytes, now: now)
@@ -216,6 +222,7 @@ package struct Connection: Sendable {
             path = PathSearch()
             packetBytes = Self.floorBytes
             congestion = Drift(packetBytes: packetBytes, now: now)
+            background = Drift(packetBytes: packetBytes, share: Drift.backgroundShare, now: now)
             roundTrip = RoundTripEstimator()
             pacer = Pacer(packetBytes: Self.floorBytes, now: now)
             scheduler.packetBytes = Double(Self.floorBytes)
@@ -233,7 +240,7 @@ package struct Connection: Sendable {
         let old = spaces.remove(at: index)
         for place in 0..<old.sent.count {
             guard let packet = old.sent[place], packet.state == .inFlight else { continue }
-            inFlightBytes -= packet.byteCount
+            landed(packet)
             if packet.isPathProbe { noteVanished(packet, now: now) }
             for frame in packet.frames { requeue(frame) }
         }

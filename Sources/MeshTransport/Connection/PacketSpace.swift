@@ -41,6 +41,8 @@ struct SentPacket: Sendable {
     let isApplicationLimited: Bool
     /// The experiment of the controller that it belongs to.
     let tag: UInt32
+    /// The same of the background's controller; `nil` if nothing of that class is in it.
+    let backgroundTag: UInt32?
     var frames: [SentFrame]
     var state = State.inFlight
     /// Whether a probe already carried its frames again.
