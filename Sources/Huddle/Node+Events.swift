@@ -23,11 +23,16 @@ extension Node {
         // A send has two answers: it was accepted, and what became of it, often in the same turn. Between
         // them it may be told that only those who are silent lack it.
         if case .settledInPart = event { return settledInPart(request) }
+        acceptedPosted(request)
         waiting[request]?.fulfil(event)
         if case .sendOutcome = event { outcomes[request]?.fulfil(event) }
     }
 
     private func hear(_ event: Event) {
+        switch event {
+        case .message, .peer, .content, .contentTaken: break
+        default: outbox.close()
+        }
         switch event {
         case .roomPhase(let phase): enter(phase)
         case .roomRecord(let record): keep(record)

@@ -70,6 +70,7 @@ extension Node {
     }
 
     func leaveSession(_ id: SessionID) async throws(HuddleError) {
+        closeOutbox()
         // Who never joined has no participation that the log could end.
         defer {
             nonces[id] = nil
@@ -214,6 +215,8 @@ extension Node {
         guard !isStopped, localParticipant(of: message.session) != nil else {
             throw .sessionInvalidated
         }
+        takePosted()
+        outbox.open(message.session)
         waiting[request] = .announced
         if isConfirmed { outcomes[request] = .announced }
         markStream(message)

@@ -54,6 +54,9 @@ public actor Node {
     var outcomes: [RequestID: AwaitedEvent] = [:]
     /// Of messages whose outcome is awaited: whether all have it but those who are silent.
     var settling: [RequestID: PartialOutcome] = [:]
+    /// Messages that nobody waits for (`Outbox.swift`), and how much of them each request is.
+    nonisolated let outbox = Outbox()
+    var posted: [RequestID: (count: Int, byteCount: Int)] = [:]
     var phase = RoomPhase.none
     /// The way into a room that is under way.
     var entering: (request: RequestID, kind: RoomEntry)?
@@ -195,6 +198,7 @@ public actor Node {
     /// Harmless if it was stopped before. Every wait ends, every sequence finishes.
     public func stop() async {
         guard !isStopped else { return }
+        closeOutbox()
         isStopped = true
         await sayFarewell()
         await saving?.value
@@ -208,6 +212,7 @@ public actor Node {
     /// Whoever waits in this process hears of it; the room's other members find out by themselves.
     package func crash() {
         guard !isStopped else { return }
+        outbox.close()
         isStopped = true
         stopDriving()
         lock = nil

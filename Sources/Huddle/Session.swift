@@ -112,6 +112,7 @@ public final class Session: Identifiable, Sendable {
         message.expires = deadline
         message.priority = priority.inner
         message.acknowledgeAtOnce = confirm != .accepted
+        if confirm == .accepted, node.post(message) { return }
         try await node.send(message, confirm: confirm)
     }
 
@@ -158,6 +159,8 @@ public final class Session: Identifiable, Sendable {
         message.lane = .fast
         message.key = key
         message.latest = latest
+        // Larger ones may be refused, which the sender hears of the node.
+        if payload.count <= Limits.datagramFloorBytes, node.post(message) { return }
         try await node.send(message, confirm: .accepted)
     }
 

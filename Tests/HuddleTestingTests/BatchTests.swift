@@ -1,9 +1,19 @@
 import HuddleTesting
 import MeshFaults
 import MeshWire
+import Synchronization
 import Testing
 
 @testable import Huddle
+
+/// Counts on any thread.
+private final class Counter: Sendable {
+    private let count = Atomic(0)
+
+    var value: Int { count.load(ordering: .relaxed) }
+
+    func add(_ amount: Int) { count.add(amount, ordering: .relaxed) }
+}
 
 @Suite("Many messages in one call — 20-transport §7")
 struct BatchTests {
@@ -87,8 +97,72 @@ struct BatchTests {
             return start.duration(to: clock.now)
         }
         // 12.5 MiB take five seconds at 20 Mbit/s.
-        #expect(time > .seconds(5) && time < .seconds(9), "\(time)")
+        #expect(time > .seconds(5))
+        #expect(time < .seconds(9))
         #expect(await reader.value == 400)
+    }
+
+    @Test("messages that nobody waits for keep their place among those that somebody does")
+    func unawaited() async throws {
+        let (simulation, participants, sessions) = try await room(seed: 4)
+        simulation.network.set(loss: 0.05, delay: .milliseconds(5))
+        let (session, theirs) = (sessions[0], sessions[1])
+        let reader = try await participants[1].run {
+            let messages = await theirs.messages(on: "x")
+            return Task {
+                var numbers: [Int] = []
+                for await message in messages {
+                    numbers.append(Int(message.payload[0]) << 8 | Int(message.payload[1]))
+                    if numbers.count == 1500 { break }
+                }
+                return numbers
+            }
+        }
+        try await participants[0].run(within: .seconds(60)) {
+            for number in 0..<1500 {
+                let confirm: Huddle.Confirmation = number % 100 == 99 ? .delivered : .accepted
+                try await session.send(
+                    [UInt8(number >> 8), UInt8(number & 255)],
+                    on: "x",
+                    confirm: confirm
+                )
+            }
+        }
+        #expect(await reader.value == Array(0..<1500))
+    }
+
+    @Test("who only hands over waits for a slow reader all the same, and hears that it left")
+    func boundedAdvance() async throws {
+        let (simulation, participants, sessions) = try await room(seed: 5)
+        let (session, theirs) = (sessions[0], sessions[1])
+        let target = try #require(await theirs.localParticipant).participantID
+        let sent = Counter()
+        let sender = try await participants[0].run {
+            Task {
+                // 64 MiB fit nowhere on the way to somebody who does not read.
+                for _ in 0..<4096 {
+                    try await session.send(
+                        [UInt8](repeating: 7, count: 16 << 10),
+                        on: "x",
+                        to: .only([target]),
+                        confirm: .accepted
+                    )
+                    sent.add(1)
+                }
+            }
+        }
+        await simulation.advance(by: .seconds(30))
+        #expect(sent.value < 2048, "\(sent.value)")
+        try await participants[0].run {
+            try await session.leave()
+            do throws(MessengerError) {
+                try await session.send([1], on: "x", confirm: .accepted)
+                Issue.record("no participant any more")
+            } catch {
+                #expect(error == .sessionInvalidated)
+            }
+        }
+        sender.cancel()
     }
 
     @Test("the first that cannot be sent is told, and an empty batch is nothing")
