@@ -6,9 +6,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <linux/gen_stats.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <malloc.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <stdio.h>
@@ -16,6 +24,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -40,6 +49,9 @@
 #ifndef IPV6_MULTICAST_ALL
 #define IPV6_MULTICAST_ALL 29
 #endif
+#ifndef PACKET_IGNORE_OUTGOING
+#define PACKET_IGNORE_OUTGOING 23
+#endif
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1
 #endif
@@ -50,6 +62,10 @@
         do { result_ = (call); } while (result_ < 0 && errno == EINTR); \
         result_ < 0 ? (__typeof__(call))-errno : result_; \
     })
+
+static int set_int(int fd, int level, int name, int value) {
+    return RETRY(setsockopt(fd, level, name, &value, sizeof value));
+}
 
 // MARK: Clock, process
 
@@ -92,6 +108,13 @@ int linux_end_with_parent(int parent) {
     return result < 0 ? result : getppid() == parent ? 0 : -ESRCH;
 }
 int linux_is_dumpable(void) { return RETRY(prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)); }
+
+uint64_t linux_heap_bytes(void) {
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+void linux_map_above(int byte_count) { mallopt(M_MMAP_THRESHOLD, byte_count); }
 
 // MARK: epoll, eventfd, timerfd
 
@@ -169,6 +192,126 @@ int linux_enter_network(const char *path) {
     return result;
 }
 
+int linux_own_network(void) {
+    return RETRY(open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+}
+
+int linux_set_network(int fd) { return RETRY(setns(fd, CLONE_NEWNET)); }
+
+int linux_new_network(void) {
+    int own = linux_own_network();
+    if (own < 0) return own;
+    int made = RETRY(unshare(CLONE_NEWNET));
+    if (made >= 0) {
+        made = linux_own_network();
+        int back = linux_set_network(own);
+        if (back < 0) {
+            if (made >= 0) close(made);
+            made = back;
+        }
+    }
+    close(own);
+    return made;
+}
+
+int linux_wait(const int *fds, bool *ready, int count, int64_t nanoseconds) {
+    struct pollfd entries[LINUX_WAIT_MAXIMUM];
+    if (count > LINUX_WAIT_MAXIMUM) count = LINUX_WAIT_MAXIMUM;
+    for (int index = 0; index < count; index++)
+        entries[index] = (struct pollfd){.fd = fds[index], .events = POLLIN};
+    struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+    int result = ppoll(entries, (nfds_t)count, nanoseconds < 0 ? NULL : &time, NULL);
+    if (result < 0 && errno != EINTR) return -errno;
+    for (int index = 0; index < count; index++)
+        ready[index] = result > 0 && entries[index].revents != 0;
+    return result < 0 ? 0 : result;
+}
+
+// MARK: Links of a laboratory
+
+int linux_packet_socket(const char *name) {
+    struct sockaddr_ll address = {
+        .sll_family = AF_PACKET,
+        .sll_protocol = htons(ETH_P_ALL),
+        .sll_ifindex = (int)if_nametoindex(name),
+    };
+    if (address.sll_ifindex == 0) return -errno;
+    // Without a protocol nothing comes before the bind, which would be of every interface.
+    int fd = RETRY(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (fd < 0) return fd;
+    int result = set_int(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
+    // Frames carry how much of their checksum is still to be made, in both directions.
+    if (result >= 0) result = set_int(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
+    if (result >= 0) result = RETRY(bind(fd, (struct sockaddr *)&address, sizeof address));
+    if (result < 0) {
+        close(fd);
+        return result;
+    }
+    return fd;
+}
+
+int linux_route_socket(void) {
+    return RETRY(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+}
+
+static void decode_queue(struct tcmsg *message, int length, linux_queue *queue) {
+    struct rtattr *item = TCA_RTA(message);
+    for (; RTA_OK(item, length); item = RTA_NEXT(item, length)) {
+        if (item->rta_type != TCA_STATS2) continue;
+        int rest = (int)RTA_PAYLOAD(item);
+        struct rtattr *part = RTA_DATA(item);
+        for (; RTA_OK(part, rest); part = RTA_NEXT(part, rest)) {
+            if (part->rta_type == TCA_STATS_BASIC) {
+                // Padded behind its last field.
+                memcpy(&queue->bytes, RTA_DATA(part), sizeof queue->bytes);
+            } else if (part->rta_type == TCA_STATS_QUEUE) {
+                struct gnet_stats_queue found = {0};
+                memcpy(&found, RTA_DATA(part), sizeof found);
+                queue->backlog = found.backlog;
+                queue->drops = found.drops;
+            }
+        }
+    }
+}
+
+int linux_queue_status(int fd, const char *name, linux_queue *queue) {
+    struct {
+        struct nlmsghdr header;
+        struct tcmsg body;
+    } request = {
+        .header = {
+            .nlmsg_len = NLMSG_LENGTH(sizeof(struct tcmsg)),
+            .nlmsg_type = RTM_GETQDISC,
+            .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+        },
+        .body = {.tcm_family = AF_UNSPEC},
+    };
+    *queue = (linux_queue){0};
+    ssize_t sent = RETRY(send(fd, &request, request.header.nlmsg_len, 0));
+    if (sent < 0) return (int)sent;
+    int wanted = -ENOENT;
+    // Netlink counts interfaces in the namespace that the socket was made in, so the name is asked there.
+    struct ifreq interface = {0};
+    strncpy(interface.ifr_name, name, sizeof interface.ifr_name - 1);
+    int found = RETRY(ioctl(fd, SIOCGIFINDEX, &interface));
+    while (true) {
+        _Alignas(struct nlmsghdr) char buffer[1 << 15];
+        ssize_t count = RETRY(recv(fd, buffer, sizeof buffer, 0));
+        if (count < 0) return (int)count;
+        int length = (int)count;
+        struct nlmsghdr *header = (struct nlmsghdr *)buffer;
+        for (; NLMSG_OK(header, length); header = NLMSG_NEXT(header, length)) {
+            if (header->nlmsg_type == NLMSG_DONE) return found < 0 ? found : wanted;
+            if (header->nlmsg_type == NLMSG_ERROR) return -EPROTO;
+            struct tcmsg *message = NLMSG_DATA(header);
+            if (found < 0 || message->tcm_ifindex != interface.ifr_ifindex) continue;
+            if (message->tcm_parent != TC_H_ROOT) continue;
+            decode_queue(message, (int)NLMSG_PAYLOAD(header, sizeof *message), queue);
+            wanted = 0;
+        }
+    }
+}
+
 // MARK: UDP
 
 // `union` so that one stack object serves both families.
@@ -219,10 +362,6 @@ static socklen_t encode_address(linux_address address, bool ipv6, address_storag
     out->v6.sin6_scope_id = address.scope;
     out->v6.sin6_port = htons(address.port);
     return sizeof out->v6;
-}
-
-static int set_int(int fd, int level, int name, int value) {
-    return RETRY(setsockopt(fd, level, name, &value, sizeof value));
 }
 
 static int get_int(int fd, int level, int name) {
@@ -383,6 +522,35 @@ int linux_send(int fd, bool ipv6, const uint8_t *storage, const linux_message *l
         }
     }
     return RETRY(sendmmsg(fd, messages, (unsigned)count, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+// MARK: TCP, to measure beside
+
+int linux_tcp_listen(linux_address address) {
+    address_storage storage;
+    socklen_t size = encode_address(address, false, &storage);
+    int fd = RETRY(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (fd < 0) return fd;
+    int result = RETRY(bind(fd, &storage.any, size));
+    if (result >= 0) result = RETRY(listen(fd, 1));
+    if (result >= 0) return fd;
+    close(fd);
+    return result;
+}
+
+int linux_tcp_connect(linux_address address, const char *congestion, int64_t timeout) {
+    address_storage storage;
+    socklen_t size = encode_address(address, false, &storage);
+    int fd = RETRY(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (fd < 0) return fd;
+    struct timeval time = {timeout / 1000000000, timeout / 1000 % 1000000};
+    int result = RETRY(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time));
+    if (result >= 0)
+        result = RETRY(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, strlen(congestion)));
+    if (result >= 0) result = RETRY(connect(fd, &storage.any, size));
+    if (result >= 0) return fd;
+    close(fd);
+    return result;
 }
 
 // MARK: Multicast, interfaces

@@ -2,7 +2,7 @@
 
 import CLinux
 import Glibc
-import MeshWire
+package import MeshWire
 
 /// The system's text for an `errno`.
 func errorText(_ code: Int32) -> String {
@@ -171,6 +171,33 @@ func makeDirectory(_ path: String) -> Int32 {
 /// `open` of a directory.
 func openDirectory(_ path: String) -> Int32 {
     unsafe linux_open_directory(Int32(LINUX_AT_CWD), path)
+}
+
+/// This process's id.
+func processID() -> Int32 { getpid() }
+/// A blocking TCP connection.
+func connectTCP(_ address: linux_address, congestion: String, timeout: Duration) -> Int32 {
+    unsafe linux_tcp_connect(address, congestion, timeout.wholeNanoseconds)
+}
+/// A socket for the frames of an interface.
+func openPackets(_ interface: String) -> Int32 { unsafe linux_packet_socket(interface) }
+/// The root queue of an interface.
+func queueStatus(_ socket: Int32, of interface: String) throws(SystemError) -> linux_queue {
+    var queue = linux_queue()
+    try checked("netlink", unsafe linux_queue_status(socket, interface, &queue))
+    return queue
+}
+
+/// Waits until one of up to 128 descriptors has something to read or `deadline` comes; which ones have.
+package func waitReadable(_ descriptors: [Int32], until deadline: Instant?) -> [Bool] {
+    var ready = [Bool](repeating: false, count: descriptors.count)
+    let time = deadline.map { max(0, ($0 - SystemClock.now()).wholeNanoseconds) } ?? -1
+    unsafe descriptors.withUnsafeBufferPointer { list in
+        unsafe ready.withUnsafeMutableBufferPointer { flags in
+            _ = unsafe linux_wait(list.baseAddress, flags.baseAddress, Int32(list.count), time)
+        }
+    }
+    return ready
 }
 
 /// `fstat`.

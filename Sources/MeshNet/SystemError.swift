@@ -14,6 +14,8 @@ package struct SystemError: Error, Hashable, Sendable {
 
     /// Whether another socket has the address and port (`EADDRINUSE`).
     package var isAddressInUse: Bool { code == Code.addressInUse }
+    /// Whether this process may not (`EPERM`).
+    package var isForbidden: Bool { code == Code.notPermitted }
 }
 
 extension SystemError: CustomStringConvertible {

@@ -25,6 +25,10 @@ int linux_forbid_ptrace(void);
 int linux_end_with_parent(int parent);
 /// The value of PR_GET_DUMPABLE.
 int linux_is_dumpable(void);
+/// Bytes that this process has taken from its heap and not given back.
+uint64_t linux_heap_bytes(void);
+/// From now on each piece of memory of so many bytes or more is a mapping of its own (M_MMAP_THRESHOLD).
+void linux_map_above(int byte_count);
 
 // MARK: epoll, eventfd, timerfd
 
@@ -54,6 +58,37 @@ int linux_close(int fd);
 
 /// Moves the calling thread into the network namespace at `path`, as in /run/netns/NAME.
 int linux_enter_network(const char *path);
+/// A descriptor of the calling thread's network namespace.
+int linux_own_network(void);
+/// Moves the calling thread into the network namespace of a descriptor.
+int linux_set_network(int fd);
+/// A descriptor of a new network namespace; the calling thread stays where it was.
+int linux_new_network(void);
+
+enum { LINUX_WAIT_MAXIMUM = 128 };
+
+/// Waits until one of up to LINUX_WAIT_MAXIMUM descriptors is readable; negative waits for ever.
+///
+/// Answers how many are, and sets `ready` of each.
+int linux_wait(const int *fds, bool *ready, int count, int64_t nanoseconds);
+
+// MARK: Links of a laboratory
+
+/// A non-blocking socket for the frames that come in by an interface, and that leave by it.
+///
+/// Each is read and written behind a `struct virtio_net_hdr` of 10 bytes.
+int linux_packet_socket(const char *interface);
+
+/// What the root queue of an interface holds and did.
+typedef struct {
+    uint64_t bytes;
+    uint32_t backlog, drops;
+} linux_queue;
+
+/// A socket that asks about the network namespace it is made in (NETLINK_ROUTE).
+int linux_route_socket(void);
+/// Reads the root queue of an interface by a socket of `linux_route_socket`.
+int linux_queue_status(int fd, const char *interface, linux_queue *queue);
 
 // MARK: UDP
 
@@ -104,6 +139,15 @@ enum { LINUX_RECEIVE_SLOTS = 16, LINUX_SEND_MESSAGES = 32 };
 int linux_receive(int fd, uint8_t *storage, int slot_bytes, int slots, linux_received *received);
 /// Sends up to LINUX_SEND_MESSAGES messages (sendmmsg, never waits). Answers how many went out.
 int linux_send(int fd, bool ipv6, const uint8_t *storage, const linux_message *messages, int count);
+
+// MARK: TCP, to measure beside
+
+/// A non-blocking socket of IPv4 that takes connections.
+int linux_tcp_listen(linux_address address);
+/// A blocking connection by IPv4 under the congestion control of that name.
+///
+/// Connecting and each write wait so many nanoseconds at most.
+int linux_tcp_connect(linux_address address, const char *congestion, int64_t timeout);
 
 // MARK: Multicast, interfaces
 
