@@ -185,7 +185,7 @@ let package = Package(
                 "MeshConsensus", "MeshContent", "MeshCrypto", "MeshFaults", "MeshWire",
             ]
         ),
-        tests("CommandTests", ["HuddleCommand", "Huddle", "MeshWire"]),
+        tests("CommandTests", ["HuddleCommand", "Huddle", "MeshTransport", "MeshWire"]),
         // A SharePlay program as others write them, which the tests run as processes of their own.
         .executableTarget(
             name: "SharePlayPeer",

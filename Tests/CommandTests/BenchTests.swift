@@ -42,6 +42,7 @@ struct BenchTests {
         for (arguments, word) in [
             (["thin", "--nodes", "3"], "failover"), (["ping", "--seconds", "3"], "bulk"),
             (["bulk", "--seconds", "0"], "1 to 600"), (["bulk", "--journal"], "activities"),
+            (["soak", "--rate", "10"], "tcp"),
         ] {
             let result = try Program.run(["bench"] + arguments)
             #expect(result.code == 2, "\(arguments)")

@@ -14,7 +14,8 @@ let commandTable: [CommandSpecification] = [
             jsonOption,
             .value("--fault", "TEXT", "the links' conditions (default 'loss 5% delay 20ms')"),
             .flag("--keep", "keep the nodes' folder, for reading their logs"),
-            .value("--seconds", "S", "how long bulk, messages and fast send (default: 3)"),
+            .value("--seconds", "S", "how long it sends (default: 3; tcp 20 a figure, soak 600)"),
+            .value("--rate", "M", "of tcp: Mbit/s of the link (default: 100, then 10)"),
         ],
         isOfNode: false,
         body: DemoCommand.run
@@ -291,6 +292,10 @@ let commandTable: [CommandSpecification] = [
                 + "the same run.",
             "thin, lossy: a thin stream and a bulk transfer over links that lose packets, in virtual time; the "
                 + "same everywhere.",
+            "tcp: a bulk transfer over a slow link of 20 ms made of network namespaces, alone, beside TCP CUBIC, "
+                + "and while the link becomes ten times slower; needs root or 'unshare -Urn', ip and tc.",
+            "soak: 64 connections over loopback while some leave and others come; checks that every message "
+                + "arrives once and in order, and prints what that costs in memory.",
         ],
         examples: ["huddle bench failover --nodes 3,5 --trials 100", "huddle bench coding --json"],
         operandCount: 1...1,
@@ -300,7 +305,8 @@ let commandTable: [CommandSpecification] = [
             .value("--trials", "T", "how often the leader is killed (default: 20)"),
             .value("--loss", "P", "percent of the datagrams that are lost (default: 0)"),
             .flag("--keep", "keep the nodes' folder, for reading their logs"),
-            .value("--seconds", "S", "how long bulk, messages and fast send (default: 3)"),
+            .value("--seconds", "S", "how long it sends (default: 3; tcp 20 a figure, soak 600)"),
+            .value("--rate", "M", "of tcp: Mbit/s of the link (default: 100, then 10)"),
             .flag("--journal", "of activities: an attachment of 100 MB"),
             jsonOption,
         ],

@@ -5,6 +5,7 @@ enum BenchCommand {
     /// What can be measured.
     static let verbs = [
         "failover", "coding", "activities", "bulk", "messages", "fast", "ping", "thin", "lossy",
+        "tcp", "soak",
     ]
 
     @MainActor
@@ -20,14 +21,20 @@ enum BenchCommand {
         where isOfLanes && invocation.has(option) {
             throw .usage("\(option) is of failover, not of \(verb)", command: "bench")
         }
-        let isTimed = ["bulk", "messages", "fast"].contains(verb)
+        let isTimed = ["bulk", "messages", "fast", "tcp", "soak"].contains(verb)
         guard isTimed || !invocation.has("--seconds") else {
             throw .usage(
-                "--seconds is of bulk, messages and fast, not of \(verb)",
+                "--seconds is of bulk, messages, fast, tcp and soak, not of \(verb)",
                 command: "bench"
             )
         }
-        let seconds = try invocation.number("--seconds", in: 1...600) ?? 3
+        guard verb == "tcp" || !invocation.has("--rate") else {
+            throw .usage("--rate is of tcp, not of \(verb)", command: "bench")
+        }
+        let limit = verb == "soak" ? 86_400 : 600
+        let given = try invocation.number("--seconds", in: 1...limit)
+        let seconds = given ?? (verb == "soak" ? 600 : verb == "tcp" ? 20 : 3)
+        let rate = try invocation.number("--rate", in: 1...1000)
         return switch verb {
         case "thin": LinkBench.thin(asJSON: invocation.wantsJSON)
         case "lossy": LinkBench.lossy(asJSON: invocation.wantsJSON)
@@ -36,6 +43,14 @@ enum BenchCommand {
                 isJSON: invocation.wantsJSON,
                 duration: .seconds(seconds)
             ).run(verb)
+        case "tcp":
+            try await TCPBench(
+                isJSON: invocation.wantsJSON,
+                rates: rate.map { [$0 * 1_000_000] } ?? [100_000_000, 10_000_000],
+                duration: .seconds(seconds)
+            ).run()
+        case "soak":
+            try SoakBench(isJSON: invocation.wantsJSON, duration: .seconds(seconds)).run()
         case "coding": try CodingBench(invocation).run()
         case "activities": try await ActivitiesBench(invocation).run()
         default: try FailoverBench(invocation).run()
