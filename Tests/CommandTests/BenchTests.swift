@@ -23,7 +23,7 @@ struct BenchTests {
     @Test(
         "two nodes on loopback: each figure is there, beside its limit",
         arguments: [
-            ("bulk", 2), ("messages", 2), ("fast", 1),
+            ("bulk", 2), ("messages", 4), ("fast", 1), ("fanout", 8),
         ]
     )
     func lanes(verb: String, count: Int) throws {
@@ -35,6 +35,17 @@ struct BenchTests {
                 #expect(abs(ratio - row.figure / limit) < 0.01 * ratio, "\(row.name)")
             }
         }
+    }
+
+    @Test("the time to the first byte, and what an end of a connection holds")
+    func ends() throws {
+        let handshake = try rows("handshake")
+        #expect(handshake.map(\.unit) == ["ms", "ms"])
+        #expect(handshake[0].figure > 0 && handshake[0].figure <= handshake[1].figure)
+        let memory = try rows("memory")
+        #expect(memory.count == 2)
+        // A count and no time: the bar holds on every machine.
+        #expect(memory[0].figure > 1 && memory[0].figure <= 16, "\(memory[0].figure)")
     }
 
     @Test("options of another measurement are refused with its name")

@@ -278,7 +278,7 @@ let commandTable: [CommandSpecification] = [
     ),
     CommandSpecification(
         name: "bench",
-        operands: BenchCommand.verbs.joined(separator: "|"),
+        operands: "WHAT",
         summary: "measure failover, the codec, activities, or the lanes of the transport",
         discussion: [
             "failover: starts nodes on loopback, each a process with a home of its own, kills the leader "
@@ -292,6 +292,8 @@ let commandTable: [CommandSpecification] = [
                 + "the same run.",
             "thin, lossy: a thin stream and a bulk transfer over links that lose packets, in virtual time; the "
                 + "same everywhere.",
+            "handshake, memory, fanout: ends of the transport on loopback: the time to the first byte, what "
+                + "an end of a connection holds, one message to 2, 8, 32 and 63 peers.",
             "tcp: a bulk transfer over a slow link of 20 ms made of network namespaces, alone, beside TCP CUBIC, "
                 + "and while the link becomes ten times slower; needs root or 'unshare -Urn', ip and tc.",
             "soak: 64 connections over loopback while some leave and others come; checks that every message "

@@ -5,7 +5,7 @@ enum BenchCommand {
     /// What can be measured.
     static let verbs = [
         "failover", "coding", "activities", "bulk", "messages", "fast", "ping", "thin", "lossy",
-        "tcp", "soak",
+        "handshake", "memory", "fanout", "tcp", "soak",
     ]
 
     @MainActor
@@ -21,10 +21,10 @@ enum BenchCommand {
         where isOfLanes && invocation.has(option) {
             throw .usage("\(option) is of failover, not of \(verb)", command: "bench")
         }
-        let isTimed = ["bulk", "messages", "fast", "tcp", "soak"].contains(verb)
+        let isTimed = ["bulk", "messages", "fast", "fanout", "tcp", "soak"].contains(verb)
         guard isTimed || !invocation.has("--seconds") else {
             throw .usage(
-                "--seconds is of bulk, messages, fast, tcp and soak, not of \(verb)",
+                "--seconds is of bulk, messages, fast, fanout, tcp and soak, not of \(verb)",
                 command: "bench"
             )
         }
@@ -43,6 +43,8 @@ enum BenchCommand {
                 isJSON: invocation.wantsJSON,
                 duration: .seconds(seconds)
             ).run(verb)
+        case "handshake", "memory", "fanout":
+            try EndpointBench(isJSON: invocation.wantsJSON, duration: .seconds(seconds)).run(verb)
         case "tcp":
             try await TCPBench(
                 isJSON: invocation.wantsJSON,

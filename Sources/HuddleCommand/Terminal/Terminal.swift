@@ -105,7 +105,7 @@ func shown(_ duration: Duration) -> String {
 
 /// `value` with `count` decimals, a point between.
 func decimals(_ value: Double, _ count: Int) -> String {
-    let scale = count == 0 ? 1.0 : count == 1 ? 10.0 : 100.0
+    let scale = (0..<count).reduce(1.0) { power, _ in power * 10 }
     let whole = Int((abs(value) * scale).rounded())
     let sign = value < 0 && whole > 0 ? "-" : ""
     guard count > 0 else { return "\(sign)\(whole)" }

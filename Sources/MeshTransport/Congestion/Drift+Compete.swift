@@ -72,7 +72,7 @@ extension Drift {
         mode = .compete
         drain = nil
         test = nil
-        size = max(size, min(rival.formerWindow, longBandwidth.value * baseTime))
+        size = max(size, min(rival.formerWindow, bandwidth.value * baseTime))
         rival.greatestDelay = delay
         rival.looked = now
         rival.cubic.begin(window: packets, maximum: packets, now: now)
@@ -107,7 +107,9 @@ extension Drift {
         } else if now.seconds(since: rival.looked) >= 15 {
             beginLook()
         }
-        guard queueDelay < target / 2 else { return }
+        // While it looks, packets of one's own are all that may be in front.
+        let own = rival.look == nil ? 0 : 2.5 * packetTime
+        guard queueDelay < max(target / 2, own) else { return }
         // The queue is gone, so nobody fills it any more.
         mode = .cruise
         rival.look = nil

@@ -82,8 +82,6 @@ extension Drift {
             drain == nil
         else { return }
         bandwidth.reset(to: greater)
-        // A window of many packets filled the link meanwhile; a small one says nothing of what it carries.
-        if packets >= 8 { slowed = (greater, now) }
         rival.formerWindow = max(rival.formerWindow, size)
         size = min(size, greater * (baseTime + target) / (1 - randomLoss) + burst.value)
         slices = (.infinity, .infinity)

@@ -94,8 +94,6 @@ struct Drift: Sendable {
     // A slower link.
     var slice = Slice()
     var slices = (first: Double.infinity, second: Double.infinity)
-    /// What it carried when it was found, and when that was.
-    var slowed = (rate: 0.0, at: Instant(nanoseconds: .min / 2))
 
     var rival = Rival()
     var lastFull = Instant.zero
@@ -141,14 +139,10 @@ struct Drift: Sendable {
         return (0.3 / root * max(baseTime, 0.008) + 0.8 * jitter + packetTime) * share
     }
 
-    /// How long the link takes for a packet, as far as it is known.
+    /// How long the link took for a packet at best in the last ten seconds.
     ///
-    /// A link that became slower counts as soon as that was seen, not when the ten seconds of before are over.
-    var packetTime: Double {
-        let isSlower = now.seconds(since: slowed.at) < 10
-        let rate = isSlower ? min(slowed.rate, longBandwidth.value) : longBandwidth.value
-        return rate > 0 ? packet / rate : 0
-    }
+    /// That of now would be long because of a rival, if there is one, who would never be suspected then.
+    var packetTime: Double { longBandwidth.value > 0 ? packet / longBandwidth.value : 0 }
 
     /// Bytes a second to pace at.
     func rate(smoothed: Duration) -> Double {
