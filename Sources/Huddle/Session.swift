@@ -89,7 +89,8 @@ public final class Session: Identifiable, Sendable {
     /// Sends a message on the reliable lane.
     ///
     /// Waits as `confirm` says; to wait for acceptance is the back-pressure that keeps a fast sender
-    /// within what its slowest recipient takes. Cancelling before acceptance gives the message up;
+    /// within what its slowest recipient takes; up to 256 messages or 256 KiB of a node count as accepted in
+    /// advance. Cancelling before acceptance gives the message up;
     /// afterwards it ends the wait only.
     ///
     /// - Parameters:
