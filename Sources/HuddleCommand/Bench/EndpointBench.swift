@@ -13,7 +13,7 @@ struct EndpointBench {
     private static let fans = [2, 8, 32, 63]
     private static let payload = [UInt8](repeating: 7, count: 64)
 
-    /// A message that arrives in the same call; a peer that never does is a failure and no endless wait.
+    /// How long an answer of a peer on this machine may take; beyond it the measurement has failed.
     private static let patience: Duration = .seconds(10)
 
     func run(_ verb: String) throws(Failure) -> Int32 {

@@ -8,7 +8,7 @@ import MeshWire
 /// `20-transport.md` §9.
 enum LinkBench {
     /// What an Ethernet frame carries of UDP over IPv4.
-    private static let ethernetBytes = 1472
+    static let ethernetBytes = 1472
     private static let losses = [0.0, 0.01, 0.05, 0.1, 0.2]
 
     /// 60 Hz of 200 bytes over 10 ms one way, reliable and in order.

@@ -15,7 +15,9 @@ struct TCPBench {
 
     private static let roundTrip: Duration = .milliseconds(20)
     /// A datagram of the transport, the headers that carry it on Ethernet, and its own header and seal.
-    private static let packetBytes = (datagram: 1200.0, headers: 42.0, seal: 32.0)
+    private static let packetBytes = (
+        datagram: Double(LinkBench.ethernetBytes), headers: 42.0, seal: 32.0
+    )
 
     func run() async throws(Failure) -> Int32 {
         for rate in rates {
