@@ -45,7 +45,8 @@ extension Connection {
         if path.fit(rate: congestion.rate(smoothed: roundTrip.smoothed)) { resizePackets() }
     }
 
-    private mutating func resizePackets() {
+    /// Tells all who reckon in packets how large they are now.
+    mutating func resizePackets() {
         packetBytes = path.datagramBytes - Limits.sealOverheadBytes
         congestion.packet = Double(packetBytes)
         background.packet = Double(packetBytes)

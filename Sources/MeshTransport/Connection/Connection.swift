@@ -220,12 +220,11 @@ package struct Connection: Sendable {
                 retire(space: other.identifier, now: now)
             }
             path = PathSearch()
-            packetBytes = Self.floorBytes
+            resizePackets()
             congestion = Drift(packetBytes: packetBytes, now: now)
             background = Drift(packetBytes: packetBytes, share: Drift.backgroundShare, now: now)
             roundTrip = RoundTripEstimator()
-            pacer = Pacer(packetBytes: Self.floorBytes, now: now)
-            scheduler.packetBytes = Double(Self.floorBytes)
+            pacer = Pacer(packetBytes: packetBytes, now: now)
             enqueue(.resume(from: 0))
         }
         _ = spaceIndex(space)

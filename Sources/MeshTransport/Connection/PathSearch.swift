@@ -37,7 +37,7 @@ struct PathSearch: Sendable {
     /// Large packets in a row that vanished, since one arrived.
     private var vanished = 0
     /// When the latest large packet left that arrived.
-    private var arrived = Instant.zero
+    private var lastArrival = Instant.zero
 
     /// Bytes of the datagrams that leave now.
     var datagramBytes: Int { Self.sizes[current] }
@@ -66,7 +66,7 @@ struct PathSearch: Sendable {
     /// A datagram of `byteCount` that left at `sent` is acknowledged.
     mutating func arrived(_ byteCount: Int, sent: Instant) {
         guard byteCount > Limits.datagramFloorBytes else { return }
-        arrived = max(arrived, sent)
+        lastArrival = max(lastArrival, sent)
         vanished = 0
     }
 
@@ -98,7 +98,7 @@ struct PathSearch: Sendable {
     /// Then the floor is back in use, and what had worked is tried first: if the path was silent altogether for a while,
     /// one round trip restores it.
     mutating func lost(_ byteCount: Int, sent: Instant, loss: Double) -> Bool {
-        guard current > 0, byteCount > Limits.datagramFloorBytes, sent > arrived else {
+        guard current > 0, byteCount > Limits.datagramFloorBytes, sent > lastArrival else {
             return false
         }
         vanished += 1
